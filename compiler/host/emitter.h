@@ -30,12 +30,13 @@ struct TensorRows {
   int64_t first_column = 0;
 };
 
-// A block of the last two axes of a tensor argument, whose sizes are known at run time only.
+// A block of the last two axes of a tensor argument, or of its only one, whose sizes are known at run time only.
 struct TensorBlock {
   mlir::Value tensor;
   DataType dtype = DataType::kFp32;
   mlir::SmallVector<mlir::Value> outer;  // positions along the axes before the last two
-  mlir::Value first_row, first_column;
+  mlir::Value first_row;                 // null where there is one axis
+  mlir::Value first_column;
 };
 
 class Emitter : public Ops {

@@ -10,7 +10,7 @@ using mlir::Value;
 
 Emitter::Values Emitter::place(const TensorBlock& block, Value row, Value column) {
   Values place = block.outer;
-  place.push_back(add(block.first_row, row));
+  if (block.first_row) place.push_back(add(block.first_row, row));
   place.push_back(add(block.first_column, column));
   return place;
 }

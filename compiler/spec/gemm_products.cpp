@@ -53,4 +53,23 @@ std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& ar
   return operands;
 }
 
+HostTensor sums_of_columns(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values,
+                           const std::vector<int64_t>& rows,
+                           const std::function<double(const std::vector<double>&)>& sum) {
+  const auto find = [&](const std::string& name) { return static_cast<size_t>(find_argument(arguments, name)); };
+  const GemmFactor& factor = gemm.column_sums->of_a ? gemm.a : gemm.b;
+  const HostTensor& from = values[find(factor.name)].tensor;
+  HostTensor result = gemm_tensor(arguments[find(gemm.column_sums->name)], rows);
+  const int64_t columns = gemm.summed_columns();
+  for (const GemmProduct& product : gemm_products(gemm, rows)) {
+    std::vector<double> terms(static_cast<size_t>(product.k));
+    for (int64_t column = 0; column < columns; ++column) {
+      for (int64_t i = 0; i < product.k; ++i)
+        terms[static_cast<size_t>(i)] = from.reals[place_in(from, product, i, column)];
+      result.reals[static_cast<size_t>(product.sequence * columns + column)] = sum(terms);
+    }
+  }
+  return result;
+}
+
 }  // namespace hstujit

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -43,5 +44,10 @@ inline double gemm_element(const GemmFactor& factor, const HostTensor& tensor, c
 std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,
                                   const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
                                   int64_t column);
+
+// A tensor as the second result of such a call: an element of what `sum` makes of the terms of a column's sum.
+HostTensor sums_of_columns(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values,
+                           const std::vector<int64_t>& rows,
+                           const std::function<double(const std::vector<double>&)>& sum);
 
 }  // namespace hstujit

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "compiler/spec/gemm_products.h"
 #include "compiler/spec/random.h"
@@ -30,6 +31,15 @@ std::vector<Dimension> shape_of(const GemmInterface& gemm, int64_t rows, int64_t
 std::vector<Dimension> shape_of(const GemmInterface& gemm, const GemmFactor& factor, int64_t rows, int64_t columns) {
   return factor.transposed ? shape_of(gemm, columns, rows) : shape_of(gemm, rows, columns);
 }
+
+// Of a value for each of so many columns.
+std::vector<Dimension> vector_shape(const GemmInterface& gemm, int64_t columns) {
+  std::vector<Dimension> shape = {Dimension::constant(columns)};
+  if (gemm.per_sequence()) shape.insert(shape.begin(), Dimension::of("B"));
+  return shape;
+}
+// Kernels read and write two neighbours at a time.
+int64_t vector_alignment(DataType dtype) { return 2 * static_cast<int64_t>(size_of(dtype)); }
 
 // Elements vary around `usual`, with this deviation.
 HostValue random_tensor(const Argument& argument, const Lengths& lengths, double usual, double deviation, uint64_t seed,
@@ -63,9 +73,7 @@ Signature GemmSpec::signature(Direction) const {
   };
   for (const GemmOperand& operand : gemm.operands) {
     if (operand.kind == GemmOperandKind::kVector) {
-      std::vector<Dimension> shape = {Dimension::constant(gemm.n)};
-      if (gemm.per_sequence()) shape.insert(shape.begin(), Dimension::of("B"));
-      add(operand.name, operand.doc, operand.dtype, std::move(shape), 2 * static_cast<int64_t>(size_of(operand.dtype)));
+      add(operand.name, operand.doc, operand.dtype, vector_shape(gemm, gemm.n), vector_alignment(operand.dtype));
     }
     if (operand.kind == GemmOperandKind::kMatrix)
       add(operand.name, operand.doc, operand.dtype, shape_of(gemm, gemm.m, gemm.n), kAlignment);
@@ -87,17 +95,27 @@ Signature GemmSpec::signature(Direction) const {
     longest.axis = kSequenceAxis;
     signature.push_back(std::move(longest));
   }
-  for (const GemmOperand& operand : gemm.operands) {
-    if (operand.kind != GemmOperandKind::kScalar) continue;
+  const auto add_scalar = [&](const std::string& name, std::string_view doc) {
     Argument argument;
-    argument.name = operand.name;
+    argument.name = name;
     argument.kind = ArgumentKind::kFloat;
-    argument.doc = operand.doc;
+    argument.doc = doc;
     signature.push_back(std::move(argument));
+  };
+  for (const GemmOperand& operand : gemm.operands) {
+    if (operand.kind == GemmOperandKind::kScalar) add_scalar(operand.name, operand.doc);
   }
-  Argument& out = add("out", gemm.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment);
-  out.role = ArgumentRole::kOutput;
-  out.accumulated = gemm.sums_rows();
+  if (gemm.column_sums && !gemm.column_sums->scale.empty())
+    add_scalar(gemm.column_sums->scale, gemm.column_sums->scale_doc);
+  const auto set_output = [&](Argument& argument) {
+    argument.role = ArgumentRole::kOutput;
+    argument.accumulated = gemm.sums_rows();
+  };
+  set_output(add("out", gemm.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment));
+  if (gemm.column_sums) {
+    set_output(add(gemm.column_sums->name, gemm.column_sums->doc, dtype(), vector_shape(gemm, gemm.summed_columns()),
+                   vector_alignment(dtype())));
+  }
   return signature;
 }
 
@@ -140,7 +158,8 @@ std::vector<HostValue> GemmSpec::make_inputs(Direction direction, const Lengths&
     }
     const auto operand = std::find_if(gemm.operands.begin(), gemm.operands.end(),
                                       [&](const GemmOperand& found) { return found.name == argument.name; });
-    const double usual = operand == gemm.operands.end() ? 0 : operand->usual;
+    const bool scale = gemm.column_sums && argument.name == gemm.column_sums->scale;
+    const double usual = scale ? 1 : operand == gemm.operands.end() ? 0 : operand->usual;
     if (argument.kind == ArgumentKind::kFloat) {
       values.push_back({{}, usual});
     } else {
@@ -161,7 +180,7 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
   const HostTensor &a = value_of(gemm.a.name).tensor, &b = value_of(gemm.b.name).tensor;
   HostTensor& out = value_of("out").tensor;
   const std::vector<int64_t> rows = gemm.per_sequence() ? lengths.rows : std::vector<int64_t>{lengths.total_rows()};
-  out = gemm_tensor(arguments.back(), rows);
+  out = gemm_tensor(arguments[static_cast<size_t>(find_argument(arguments, "out"))], rows);
   const auto compute_row = [&](const GemmProduct& product, int64_t row) {
     std::vector<double> sums(static_cast<size_t>(n), 0);
     for (int64_t i = 0; i < product.k; ++i) {
@@ -179,6 +198,11 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
     parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
                  [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
   }
+  if (!gemm.column_sums) return;
+  const double scale = gemm.column_sums->scale.empty() ? 1 : value_of(gemm.column_sums->scale).scalar;
+  value_of(gemm.column_sums->name).tensor = sums_of_columns(gemm, arguments, values, rows, [scale](const auto& terms) {
+    return scale * std::accumulate(terms.begin(), terms.end(), 0.0);
+  });
 }
 
 double GemmSpec::error_bound(Direction) const {

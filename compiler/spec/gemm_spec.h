@@ -39,6 +39,14 @@ struct GemmFactor {
   std::string_view doc;
 };
 
+// A second result of sums over rows: of those of one factor, which lie in memory as they are, the sum of each column.
+struct GemmColumnSums {
+  bool of_a = false;
+  std::string name;   // (m) or (n); where sequences have products of their own, (B, m) or (B, n)
+  std::string scale;  // a real argument that sums are multiplied by; empty: none
+  std::string_view doc, scale_doc;
+};
+
 struct GemmInterface {
   // The result is (m, n); k is what the product sums over. One of m and k is kRows.
   static constexpr int64_t kRows = -1;  // the number of rows L, which a launch says
@@ -51,10 +59,12 @@ struct GemmInterface {
   // Where each sequence has a product of its own, the type of their offsets. Tensors without rows have a leading axis
   // of sequences then.
   std::optional<DataType> offsets_dtype = {};
+  std::optional<GemmColumnSums> column_sums = {};  // where the product sums over rows
 
   bool per_sequence() const { return offsets_dtype.has_value(); }
   bool rows_of_sequences() const { return per_sequence() && !sums_rows(); }
   bool sums_rows() const { return k == kRows; }
+  int64_t summed_columns() const { return column_sums->of_a ? m : n; }
 };
 
 class GemmSpec : public OpSpec {
@@ -68,7 +78,8 @@ class GemmSpec : public OpSpec {
   // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
   static constexpr int64_t kAlignment = 16;
 
-  // Vectors and matrices of the epilogue, a, b, seq_offsets and max_seq_len of sequences, scalars, the result.
+  // Vectors and matrices of the epilogue, a, b, seq_offsets and max_seq_len of sequences, scalars, the result, sums of
+  // columns.
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;

@@ -86,6 +86,17 @@ std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, 
   }
   std::vector<std::vector<double>> variances(arguments.size());
   variances[result] = std::move(out.reals);
+  if (!gemm.column_sums) return variances;
+  // Terms are not rounded, whatever precision products have.
+  const double scale = gemm.column_sums->scale.empty() ? 1 : value_of(gemm.column_sums->scale).scalar;
+  const auto of_sum = [scale](const std::vector<double>& terms) {
+    RunningSum sum;
+    for (const double term : terms) sum.add(term, 0, 1, 0);
+    return square(scale) * (static_cast<double>(terms.size()) * square(kFp32) * (sum.largest + sum.squares) +
+                            square(kArithmetic * sum.value));
+  };
+  variances[static_cast<size_t>(find_argument(arguments, gemm.column_sums->name))] =
+      sums_of_columns(gemm, arguments, inputs, rows, of_sum).reals;
   return variances;
 }
 

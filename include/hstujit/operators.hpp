@@ -219,6 +219,8 @@ struct AddmmWgrad {
   std::int64_t typical_rows = 131072;
   // the gradient is (n, k), as that of nn.Linear
   bool transpose_mat2 = false;
+  // the gradient of a bias, too: sums of the columns of dout
+  bool bias = false;
 
   std::string json() const {
     detail::InstanceText text("addmm_wgrad");
@@ -228,6 +230,7 @@ struct AddmmWgrad {
     text.add("precision", precision, Precision::tf32);
     text.add("typical_rows", typical_rows, 131072);
     text.add("transpose_mat2", transpose_mat2, false);
+    text.add("bias", bias, false);
     return text.str();
   }
 };
@@ -907,6 +910,8 @@ struct JaggedJaggedBmm {
   DataType offsets_dtype = DataType::int64;
   // the result is (B, n, k)
   bool transpose_out = false;
+  // the gradient of a bias of each sequence, too: sums of the columns of its rows of right
+  bool bias = false;
 
   std::string json() const {
     detail::InstanceText text("jagged_jagged_bmm");
@@ -916,6 +921,7 @@ struct JaggedJaggedBmm {
     text.add("precision", precision, Precision::tf32);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
     text.add("transpose_out", transpose_out, false);
+    text.add("bias", bias, false);
     return text.str();
   }
 };

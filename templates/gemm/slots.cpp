@@ -55,7 +55,7 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
   }
   if (out_address) add_tensor(signature, "out", "out", "", slots);
   slots.push_back(argument_slot(signature, "rows", ParamSlot::Kind::kSize, "out"));
-  slots.back().dimension = static_cast<int>(signature.back().shape.size()) - 2;
+  slots.back().dimension = signature[static_cast<size_t>(find_argument(signature, "out"))].shape.size() == 3 ? 1 : 0;
   slots.push_back(argument_slot(signature, "depth", ParamSlot::Kind::kSize, gemm.a.name));
   slots.back().dimension = gemm.a.transposed ? 0 : 1;
   if (gemm.per_sequence()) {
@@ -63,6 +63,11 @@ std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address) {
     slots.back().type = *gemm.offsets_dtype == DataType::kInt32 ? "const int*" : "const i64*";
     slots.push_back(argument_slot(signature, "sequences", ParamSlot::Kind::kSize, "seq_offsets"));
     slots.back().bias = -1;
+  }
+  if (gemm.column_sums) {
+    add_tensor(signature, gemm.column_sums->name, "column_sums", "", slots);
+    if (!gemm.column_sums->scale.empty())
+      slots.push_back(argument_slot(signature, "column_scale", ParamSlot::Kind::kFloat, gemm.column_sums->scale));
   }
   return slots;
 }
@@ -88,6 +93,8 @@ void add_constants(const GemmSpec& spec, Constants& constants) {
   constants.emplace_back("sequences", gemm.per_sequence() ? 1 : 0);
   constants.emplace_back("sums_rows", gemm.sums_rows() ? 1 : 0);
   constants.emplace_back("depth", stage_depth(spec));
+  constants.emplace_back("column_sums", !gemm.column_sums ? 0 : gemm.column_sums->of_a ? 1 : 2);
+  constants.emplace_back("column_scale", gemm.column_sums && !gemm.column_sums->scale.empty() ? 1 : 0);
 }
 
 }  // namespace hstujit::gemm

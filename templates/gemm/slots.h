@@ -19,7 +19,8 @@ ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& ar
 std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 
 // What the epilogue reads, the result where its address is asked for, and the extents that a launch says: `rows` of the
-// result and `depth` of the sum; and seq_offsets, of so many `sequences`, where those have products of their own.
+// result and `depth` of the sum; seq_offsets, of so many `sequences`, where those have products of their own; and
+// column_sums and column_scale, where they are a second result.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 
 inline constexpr int64_t kLineBytes = 128;  // of shared memory, of a row or column in a stage
@@ -32,7 +33,7 @@ int64_t stage_depth(const GemmSpec& spec);
 std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns);
 
 // Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences,
-// sums_rows and depth.
+// sums_rows, depth, column_sums (none, those of a, those of b) and column_scale.
 void add_constants(const GemmSpec& spec, Constants& constants);
 
 }  // namespace hstujit::gemm

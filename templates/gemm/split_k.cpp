@@ -41,6 +41,10 @@ void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec&
   const int out = find_argument(spec.signature(Direction::kForward), "out");
   const int64_t row_bytes = config.split_k * columns * static_cast<int64_t>(sizeof(float));
   add_workspace_region("partials", "float*", {{size_factor(out), constant_factor(row_bytes)}, false}, plan);
+  if (spec.interface().column_sums) {
+    const int64_t bytes = config.split_k * spec.interface().summed_columns() * static_cast<int64_t>(sizeof(float));
+    add_workspace_region("column_partials", "float*", {{constant_factor(bytes)}, false}, plan);
+  }
   FollowingKernel add;
   add.function = "add_partials";
   add.kernel_name = fmt::format("{}_{}", plan.kernel_name, add.function);

@@ -1,11 +1,13 @@
 // The kernel behind one whose CTAs share sums: adds up the parts, in their order, and applies the epilogue.
 #pragma once
+#include "gemm/column_sums.cuh"
 #include "gemm/epilogue.cuh"
 
 // A thread has eight neighbouring elements of the result.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_partials(const Params& params) {
   using namespace gemm;
+  if constexpr (Config::kColumnSums) add_column_partials<Config>(params);
   constexpr int kElements = 8;
   const i64 elements = params.rows * Config::kColumns;
   for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * kElements; first < elements;

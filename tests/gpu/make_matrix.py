@@ -275,17 +275,23 @@ PRODUCT_ROWS = (0, 1, 63, 64, 65, 127, 128, 129, 255, 257, 300, 1000, 4097, 2000
 PRODUCT_SIZES = ((8, 8), (64, 64), (72, 200), (128, 256), (136, 248), (512, 512), (520, 1000), (1024, 264), (2056, 128), (256, 2048))
 
 
+def suffix_of(parameters):
+    """Of a product's name: what is added, or that a bias has a gradient."""
+    return "".join("_" + (value if isinstance(value, str) else name) for name, value in parameters.items() if value)
+
+
 def product_instances():
     """Products of matrices: every size, form of the addend and layout of the weights, each with some numbers of rows in turn."""
     number = 0
     for kinds, (k, n) in itertools.product((("bf16", "fp16"), ("tf32", "fp32")), PRODUCT_SIZES):
         for kind in kinds:
             for transposed in (False, True):
-                operators = [("addmm", {"input": addend}) for addend in ("none", "vector", "matrix")] + [("addmm_wgrad", {})]
+                operators = [("addmm", {"input": addend}) for addend in ("none", "vector", "matrix")]
+                operators += [("addmm_wgrad", {"bias": bias}) for bias in (False, True)]
                 for operator, parameters in operators:
                     rows = PRODUCT_ROWS[number % len(PRODUCT_ROWS)]
                     number += 3
-                    name = f"product_{kind}-{operator}{''.join('_' + value for value in parameters.values())}{'_transposed' if transposed else ''}"
+                    name = f"product_{kind}-{operator}{suffix_of(parameters)}{'_transposed' if transposed else ''}"
                     if operator == "addmm":
                         yield {"name": f"{name}_silu_{rows}x{k}x{n}", "op": operator, **TYPES[kind], "k": k, "n": n, "rows": rows,
                                "transpose_mat2": transposed, "silu_columns": n // 2 + 1, **parameters}
@@ -307,7 +313,8 @@ def sequence_product_instances():
                 biases = {"none": {"bias": False}, "sequence": {}, "elementwise": {"elementwise": True}}
                 operators = [("jagged_dense_bmm_broadcast_add", f"_{bias}", {"transpose_dense": transposed, **parameters})
                              for bias, parameters in biases.items()]
-                operators.append(("jagged_jagged_bmm", "", {"transpose_out": transposed}))
+                operators += [("jagged_jagged_bmm", "_bias" if bias else "", {"transpose_out": transposed, "bias": bias})
+                              for bias in (False, True)]
                 for operator, suffix, parameters in operators:
                     lengths = SEQUENCE_PRODUCT_LENGTHS[number % len(SEQUENCE_PRODUCT_LENGTHS)]
                     number += 1

@@ -75,6 +75,7 @@ def cases():
     yield "addmm_transposed", "addmm", (half, tensor(24, half.size(1), seed=13).half(), 0.25), transposed
     yield "addmm_plain", "addmm", (half, weights, 2.0), {}
     yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
+    yield "addmm_wgrad_bias", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0, 0.5), {"bias": True}
     dense, row = tensor(3, 16, 24, seed=21).half(), tensor(3, 24, seed=22).half()
     yield "bmm", "jagged_dense_bmm_broadcast_add", (half, dense, offsets(), 8, row), {}
     yield "bmm_elementwise", "jagged_dense_bmm_broadcast_add", (
@@ -84,6 +85,7 @@ def cases():
         half, tensor(3, 24, 16, seed=24).half(), offsets(), 8
     ), {"transpose_dense": True}  # fmt: skip
     yield "jagged_jagged", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {}
+    yield "jagged_jagged_bias", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {"bias": True}
     of_fp32 = x, tensor(16, 24, seed=9), 2.0, tensor(24, seed=10), 0.5
     yield "addmm_fp32", "addmm", of_fp32, {"precision": "ieee"}
     yield "addmm_wgrad_fp32", "addmm_wgrad", (x, tensor(ROWS, 24, seed=11), 2.0), {"precision": "ieee"}

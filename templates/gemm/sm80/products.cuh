@@ -1,5 +1,6 @@
 // The products of a tile: stages of both factors follow one another through shared memory.
 #pragma once
+#include "gemm/sm80/column_sums.cuh"
 #include "gemm/sm80/load.cuh"
 #include "gemm/sm80/products_16bit.cuh"  // where Mma16bit
 #include "gemm/sm80/products_ieee.cuh"   // where Simt
@@ -20,6 +21,8 @@ __device__ __forceinline__ void multiply_tile(Shared<Config>& shared, const Para
       for (float& sum : block) sum = 0;
     }
   }
+  ColumnSums<Config> column_sums;
+  const bool has_sums = Config::kColumnSums && has_column_sums<Config>(tile);
   __syncthreads();  // all have read the stages of the tile before
 #pragma unroll
   for (int i = 0; i < kAhead; ++i) {
@@ -37,9 +40,15 @@ __device__ __forceinline__ void multiply_tile(Shared<Config>& shared, const Para
     }
     cp_async_commit_group();
     multiply_stage<Config>(shared_address(shared.a[stage]), shared_address(shared.b[stage]), sums);
+    if constexpr (Config::kColumnSums) {
+      if (has_sums) column_sums.add(shared, stage);
+    }
     stage = stage + 1 == Config::kStages ? 0 : stage + 1;
   }
   cp_async_wait_group<0>();
+  if constexpr (Config::kColumnSums) {
+    if (has_sums) column_sums.store(shared, params, tile);
+  }
 }
 
 }  // namespace gemm

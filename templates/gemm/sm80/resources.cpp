@@ -14,6 +14,7 @@ constexpr int64_t kReservedBytes = 1024;  // of shared memory, that the system k
 constexpr int64_t kRegisters = 65536;     // of a multiprocessor
 constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
 constexpr int64_t kBlockRows = 16;
+constexpr int64_t kColumnSumRegisters = 12;  // of a thread, where columns are added up besides
 
 // Of a thread: a block of rows of the first factor; and besides, addresses of loads and of the epilogue, and a block of
 // columns: at least, and what the compiler takes where there are more.
@@ -37,8 +38,9 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   const int64_t sums = config.block_m * config.block_n / threads;
   const Registers& registers = spec.is_ieee() ? kSimt : kTensorCores;
   const int64_t held = sums + config.block_m / kWarpsM / kBlockRows * registers.block;
-  registers_needed = held + registers.least;
-  registers_taken = std::min(kMaxRegisters, held + registers.other);
+  const int64_t column_sums = spec.interface().column_sums ? kColumnSumRegisters : 0;
+  registers_needed = held + registers.least + column_sums;
+  registers_taken = std::min(kMaxRegisters, held + registers.other + column_sums);
 }
 
 int64_t Resources::resident(const DeviceSpec& device) const {

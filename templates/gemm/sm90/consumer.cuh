@@ -45,7 +45,7 @@ class Consumer {
   __device__ __forceinline__ void run_sequences() {
 #pragma unroll 1
     for (int turn = 0;; turn ^= 1) {
-      const WorkTile tile = next_tile();
+      const WorkTile tile = take_tile(shared_, queue_);
       if (tile.sequence < 0) break;
       if (Config::kPingPong && turn != warpgroup_) {
         skip(tile);
@@ -57,16 +57,6 @@ class Consumer {
   }
 
  private:
-  __device__ __forceinline__ WorkTile next_tile() {
-    const int slot = queue_.stage();
-    mbarrier_wait(shared_address(&shared_.tile_full[slot]), queue_.phase());
-    WorkTile tile = shared_.tiles[slot];
-    tile.first = 0;  // as the compiler cannot know
-    sm90::release_warp<Config::kLanesArrive>(shared_.tile_empty[slot]);
-    queue_.advance();
-    return tile;
-  }
-
   __device__ __forceinline__ void compute(const WorkTile& tile) {
     if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
     if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);

@@ -4,8 +4,9 @@
 // each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. Results
 // leave by the copy engine while the next tile is multiplied. CTAs of a cluster have tiles one below the other, and
 // load the columns for one another. Where each sequence has a product of its own, the producer finds tiles and tells
-// consumers. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
+// consumers. Idle warps of the producer's warpgroup add up the columns of a factor where that is asked for. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
 #pragma once
+#include "gemm/sm90/column_sums.cuh"
 #include "gemm/sm90/consumer.cuh"
 #include "gemm/sm90/producer.cuh"
 #include "gemm/split_k.cuh"  // where SplitK
@@ -31,7 +32,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
       for (int i = 0; i < Config::kStages; ++i) {
         mbarrier_init(shared_address(&shared.tile_full[i]), 1);
         mbarrier_init(shared_address(&shared.tile_empty[i]),
-                      Config::kConsumers * kWarpgroup / 32 * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
+                      kTileReaders<Config> * sm90::kArrivalsPerWarp<Config::kLanesArrive>);
       }
     }
     fence_mbarrier_init();
@@ -41,10 +42,21 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, cluster_share<Config>());
   if (warpgroup == Config::kConsumers) {
     setmaxnreg_dec<Config::kProducerRegisters>();
+    const int warp = threadIdx.x / 32 - Config::kConsumers * kWarpgroup / 32;
     if constexpr (Config::kSequences) {
-      if (threadIdx.x / 32 == Config::kConsumers * kWarpgroup / 32) produce_sequences<Config>(shared, params);
+      if (warp == 0) produce_sequences<Config>(shared, params);
     } else {
       if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);
+    }
+    if constexpr (Config::kColumnSums) {
+      if (warp > 0 && warp <= kSumWarps<Config>) {
+        ColumnSummer<Config, Params> summer(shared, params, warp - 1);
+        if constexpr (Config::kSequences) {
+          summer.run_sequences();
+        } else {
+          summer.run(scheduler);
+        }
+      }
     }
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();

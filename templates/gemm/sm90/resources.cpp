@@ -14,6 +14,7 @@ constexpr int64_t kBarrierBytes = 16;  // of a stage
 constexpr int64_t kTileBytes = 72;     // of a stage, where the producer finds tiles: one, and its barriers
 constexpr int64_t kPieceBytes = kPieceRows * sm90::kSwizzleBytes;
 constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
+constexpr int64_t kSummingRegisters = 64;   // of one beside which others add up columns: 16 of them
 constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
 
 }  // namespace
@@ -39,7 +40,7 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
     store_buffers = whole ? pieces : std::min<int64_t>(pieces, 2);
     shared_bytes += store_buffers * warps * kPieceBytes;
   }
-  producer_registers = kProducerRegisters;
+  producer_registers = spec.interface().column_sums ? kSummingRegisters : kProducerRegisters;
   consumer_registers = sm90::consumer_share(sm90::even_registers(threads, 1), config.consumers, producer_registers);
   registers_needed = row_blocks(config) * config.block_n / 2 + kOtherRegisters;
 }

@@ -9,6 +9,7 @@
 #include "common/ptx/wgmma.cuh"
 #include "common/sm90/pipeline.cuh"
 #include "common/sm90/release.cuh"
+#include "gemm/column_sums.cuh"
 #include "gemm/sequence_tiles.cuh"
 
 namespace gemm {
@@ -21,9 +22,21 @@ constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 template <class Config>
 constexpr int kRowBlocks = Config::kBlockM / kWarpgroupRows / (Config::kPingPong ? 1 : Config::kConsumers);
 
-// Warps that give a stage back: those of the consumers that read it, in all CTAs that share columns.
+// Boxes of 64 columns whose sums are a second result, and warps that add them up.
 template <class Config>
-constexpr int kReaders = (Config::kPingPong ? 1 : Config::kConsumers) * kWarpgroup / 32 * Config::kCluster;
+constexpr int kSummedBoxes =
+    Config::kColumnSums == 0 ? 0 : (kSumsOfA<Config> ? Config::kBlockM : Config::kBlockN) / kDepth;
+template <class Config>
+constexpr int kSumWarps = kSummedBoxes<Config> < 3 ? kSummedBoxes<Config> : 3;
+
+// Warps that give a stage back: those of the consumers that read it, and those that add up its columns, in all CTAs
+// that share columns.
+template <class Config>
+constexpr int kReaders =
+    ((Config::kPingPong ? 1 : Config::kConsumers) * kWarpgroup / 32 + kSumWarps<Config>) * Config::kCluster;
+// Warps that the producer tells of tiles.
+template <class Config>
+constexpr int kTileReaders = Config::kConsumers * kWarpgroup / 32 + kSumWarps<Config>;
 
 // A factor is stored with its sum dimension contiguous, [row or column of the result][64], or the other way round,
 // [64 rows or columns of the result] after one another, each [64 of the sum][64]: 128-byte lines in the swizzle.
@@ -62,6 +75,18 @@ struct Shared<Config, true> : Stages<Config> {
   u64 tile_full[Config::kStages];
   u64 tile_empty[Config::kStages];
 };
+
+// The next tile that the producer has found, by all lanes of a warp.
+template <class Config>
+__device__ __forceinline__ WorkTile take_tile(Shared<Config>& shared, sm90::PipelineState<Config::kStages>& queue) {
+  const int slot = queue.stage();
+  mbarrier_wait(shared_address(&shared.tile_full[slot]), queue.phase());
+  WorkTile tile = shared.tiles[slot];
+  tile.first = 0;  // as the compiler cannot know
+  sm90::release_warp<Config::kLanesArrive>(shared.tile_empty[slot]);
+  queue.advance();
+  return tile;
+}
 
 // Which of the CTAs that share columns this one is.
 template <class Config>

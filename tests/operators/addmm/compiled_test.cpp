@@ -15,7 +15,7 @@ class GemmKernels : public CompiledKernels {
       for (nlohmann::ordered_json json :
            {nlohmann::ordered_json{{"op", "addmm"}, {"k", 512}, {"n", 2048}, {"input", "matrix"}},
             nlohmann::ordered_json{{"op", "addmm"}, {"k", 2048}, {"n", 520}, {"transpose_mat2", true}},
-            nlohmann::ordered_json{{"op", "addmm_wgrad"}, {"k", 512}, {"n", 1024}}}) {
+            nlohmann::ordered_json{{"op", "addmm_wgrad"}, {"k", 512}, {"n", 1024}, {"bias", true}}}) {
         json.update(data);
         const OpSpecPtr spec = *parse_op_spec(json, "");
         for (const Candidate& candidate : search_space(*spec, Direction::kForward, device, {}).candidates) {
@@ -67,6 +67,24 @@ TEST_F(GemmKernels, ADeviceOfOneMultiprocessorHasNoClusters) {
   ASSERT_FALSE(space.candidates.empty());
   for (const Candidate& candidate : space.candidates)
     EXPECT_EQ(std::get<GemmConfig>(candidate.config.tunables).cluster, 1);
+}
+
+// Each tile with sums of columns beside the products.
+TEST_F(GemmKernels, SumsOfColumnsFit) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const bool transpose : {false, true}) {
+    const OpSpecPtr spec = *parse_op_spec(
+        {{"op", "addmm_wgrad"}, {"k", 512}, {"n", 2048}, {"transpose_mat2", transpose}, {"bias", true}}, "");
+    std::set<std::string> tiles;
+    for (const Candidate& candidate : search_space(*spec, Direction::kForward, device, {}).candidates) {
+      const auto& config = std::get<GemmConfig>(candidate.config.tunables);
+      const std::string tile =
+          fmt::format("{} {} {} {}", config.block_m, config.block_n, config.ping_pong, config.consumers);
+      if (candidate.config.skeleton != "gemm/sm90" || config.split_k == 1 || !tiles.insert(tile).second) continue;
+      expect_fits(*spec, Direction::kForward, candidate.config, device);
+    }
+    EXPECT_GE(tiles.size(), 8u);
+  }
 }
 
 TEST_F(GemmKernels, SumsOverRowsFit) {

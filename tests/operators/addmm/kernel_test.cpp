@@ -24,6 +24,15 @@ Json wgrad(int64_t k, int64_t n, const Json& changes = Json::object()) {
 }
 Lengths of(int64_t rows) { return {{rows}, {}, rows, {}}; }
 
+// The result, and sums of columns where they are a second one.
+std::vector<std::string> outputs_of(const OpSpecPtr& spec) {
+  std::vector<std::string> outputs;
+  for (const Argument& argument : spec->signature(Direction::kForward)) {
+    if (argument.role == ArgumentRole::kOutput) outputs.push_back(argument.name);
+  }
+  return outputs;
+}
+
 // Rows with gaps between them, twice in different orders, which give the same bits; nothing else is written.
 void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
   SCOPED_TRACE(fmt::format("{} {} rows", spec->to_json().dump(), rows));
@@ -33,11 +42,13 @@ void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
   kernel.launch(call.values(), 1);
   kernel.launch(again.values(), 3);
   EXPECT_EQ(call.mistakes(), "");
-  EXPECT_EQ(call.bytes("out"), again.bytes("out"));
-  const std::vector<bool> used = call.used_bytes("out");
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (used[i]) continue;
-    ASSERT_EQ(call.bytes("out")[i], HostCall::kUntouched) << i;
+  for (const std::string& output : outputs_of(spec)) {
+    EXPECT_EQ(call.bytes(output), again.bytes(output));
+    const std::vector<bool> used = call.used_bytes(output);
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) continue;
+      ASSERT_EQ(call.bytes(output)[i], HostCall::kUntouched) << output << i;
+    }
   }
 }
 
@@ -110,6 +121,22 @@ TEST(EmulatedGemm, SumsOverRows) {
   }
 }
 
+// Sums of columns beside the products: boxes of them that warps share out evenly or not, in every way that CTAs and
+// consumers share tiles.
+TEST(EmulatedGemm, SumsOfColumns) {
+  const std::vector<int64_t> rows = {0, 1, 64, 65, 500};
+  const Json bias = {{"bias", true}}, transposed = {{"bias", true}, {"transpose_mat2", true}, {"dtype", "fp16"}};
+  for (const int64_t split : {1, 3}) {
+    check(wgrad(136, 72, bias), {128, 64, 2, 2, false, split}, rows);
+    check(wgrad(264, 264, transposed), {256, 64, 3, 2, false, split}, {1, 200});
+    check(wgrad(136, 200, bias), {64, 192, 2, 1, false, split}, {200});
+    check(wgrad(136, 520, bias), {64, 256, 2, 2, /*ping_pong=*/true, split}, {200});
+    check(wgrad(136, 136, transposed), {128, 128, 2, 2, /*ping_pong=*/true, split}, {200});
+    check(wgrad(200, 136, bias), {64, 128, 3, 1, false, split, 8, /*cluster=*/2}, {1, 200});
+    check(wgrad(136, 200, transposed), {128, 128, 3, 2, false, split, 1, /*cluster=*/2}, {1, 200});
+  }
+}
+
 // By mma.sync: every tile, layout, input and type, extents on both sides of a tile's, sums over rows by one CTA and by
 // several.
 class EmulatedMma : public testing::TestWithParam<GemmConfig> {
@@ -140,6 +167,8 @@ TEST_P(EmulatedMma, SumsOverRows) {
     config.split_k = split;
     check_mma(wgrad(136, 72), config, {0, 1, 64, 65, 500});
     check_mma(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), config, {200});
+    check_mma(wgrad(136, 200, {{"bias", true}}), config, {0, 1, 65, 300});
+    check_mma(wgrad(136, 264, {{"bias", true}, {"transpose_mat2", true}, {"dtype", "fp16"}}), config, {200});
   }
 }
 
@@ -179,6 +208,8 @@ TEST_P(EmulatedFp32, SumsOverRows) {
       config.split_k = split;
       check_mma(wgrad(136, 72, fp32(precision)), config, {0, 1, 32, 33, 300});
       check_mma(wgrad(72, 264, fp32(precision, {{"transpose_mat2", true}})), config, {200});
+      check_mma(wgrad(136, 200, fp32(precision, {{"bias", true}})), config, {0, 1, 200});
+      check_mma(wgrad(72, 136, fp32(precision, {{"bias", true}, {"transpose_mat2", true}})), config, {77});
     }
   }
 }
@@ -242,13 +273,15 @@ TEST(HostGemm, Fp32) {
 
 TEST(HostGemm, SumsOverRows) {
   for (const bool transpose : {false, true}) {
-    const OpSpecPtr spec = make_spec(wgrad(136, 264, {{"transpose_mat2", transpose}}));
-    const HostHandle handle(*spec, 2);
-    ASSERT_NE(handle.get(), nullptr) << handle.error();
-    for (const int64_t rows : {0, 1, 127, 300}) {
-      HostCall call(spec, of(rows), 7, /*row_padding=*/16);
-      ASSERT_EQ(call.launch(handle), 0) << call.error();
-      EXPECT_EQ(call.mistakes(), "") << spec->to_json() << rows;
+    for (const bool bias : {false, true}) {
+      const OpSpecPtr spec = make_spec(wgrad(136, 264, {{"transpose_mat2", transpose}, {"bias", bias}}));
+      const HostHandle handle(*spec, 2);
+      ASSERT_NE(handle.get(), nullptr) << handle.error();
+      for (const int64_t rows : {0, 1, 127, 300}) {
+        HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+        ASSERT_EQ(call.launch(handle), 0) << call.error();
+        EXPECT_EQ(call.mistakes(), "") << spec->to_json() << rows;
+      }
     }
   }
 }

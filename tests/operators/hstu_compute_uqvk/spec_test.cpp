@@ -50,11 +50,10 @@ TEST(HstuComputeUqvk, OneProductForwardAndColumnsOfUApartBackward) {
           "addmm_2 forward: input=uvqk_bias[0] mat1=normed_x mat2=uvqk_weight[0] alpha=1 beta=1 out=u",
           "silu backward: x=u dout=duvqk[0] dx=du",
           "addmm_3 forward: mat1=du mat2=uvqk_weight[0] alpha=1 out=dnormed_x_of_u",
-          "addmm_wgrad forward: mat1=normed_x dout=du alpha=1 out=duvqk_weight[0]",
-          "bias_add backward: dout=du beta=1 dbias=duvqk_bias[0]",
+          "addmm_wgrad forward: mat1=normed_x dout=du alpha=1 beta=1 out=duvqk_weight[0] dbias=duvqk_bias[0]",
           "addmm_4 forward: input=dnormed_x_of_u mat1=duvqk[32] mat2=uvqk_weight[32] alpha=1 beta=1 out=dnormed_x",
-          "addmm_wgrad_2 forward: mat1=normed_x dout=duvqk[32] alpha=1 out=duvqk_weight[32]",
-          "bias_add_2 backward: dout=duvqk[32] beta=1 dbias=duvqk_bias[32]",
+          "addmm_wgrad_2 forward: mat1=normed_x dout=duvqk[32] alpha=1 beta=1 out=duvqk_weight[32] "
+          "dbias=duvqk_bias[32]",
           "layer_norm backward: dout=dnormed_x weight=input_norm_weight dweight=dinput_norm_weight "
           "dbias=dinput_norm_bias"));
 }
@@ -108,10 +107,9 @@ TEST(HstuComputeUqvk, MistakesAreSentences) {
   EXPECT_THAT(mistake({{"hidden_dim", 12}}), HasSubstr("ops[0].hidden_dim is 12; allowed:"));
   EXPECT_EQ(mistake({{"weight_dtype", "fp16"}}),
             "ops[0].weight_dtype is fp16, but rows are bf16; allowed: fp32, or the type of rows");
-  EXPECT_EQ(mistake({{"heads", 512}}),
-            "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
-            "uvqk_bias");
-  EXPECT_EQ(mistake({{"heads", 512}, {"uvqk_bias", false}}), "");
+  EXPECT_EQ(mistake({{"heads", 1024}, {"hidden_dim", 32}}),
+            "ops[0].heads is 1024, so the projection has 81920 columns u, v, q and k; allowed: at most 65536");
+  EXPECT_EQ(mistake({{"heads", 512}}), "");
   const Json wide = {{"heads", 100}, {"hidden_dim", 256}, {"attn_dim", 8}, {"uvqk_bias", false}};
   EXPECT_EQ(mistake(wide), "ops[0].heads is 100, so u has 25600 columns; allowed: at most 16384 with training");
   Json serving = wide;

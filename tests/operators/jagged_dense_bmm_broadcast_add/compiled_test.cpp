@@ -41,7 +41,8 @@ class BmmKernels : public CompiledKernels {
 
 TEST_F(BmmKernels, EveryTileFits) {
   expect_every_tile_fits(bmm(), "sm_90a", "gemm/sm90", 11);
-  expect_every_tile_fits({{"op", "jagged_jagged_bmm"}, {"k", 512}, {"n", 512}}, "sm_90a", "gemm/sm90", 11);
+  expect_every_tile_fits({{"op", "jagged_jagged_bmm"}, {"k", 512}, {"n", 512}, {"bias", true}}, "sm_90a", "gemm/sm90",
+                         11);
 }
 
 TEST_F(BmmKernels, EveryLayoutAndBiasFits) {

@@ -35,11 +35,14 @@ Lengths of(const Rows& rows) {
 }
 
 // Only what sequences have is written: rows behind the last one, and gaps between rows, stay as they were.
-void expect_untouched(const HostCall& call) {
-  const std::vector<bool> used = call.used_bytes("out");
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (used[i]) continue;
-    ASSERT_EQ(call.bytes("out")[i], HostCall::kUntouched) << i;
+void expect_untouched(const HostCall& call, const OpSpecPtr& spec) {
+  for (const Argument& argument : spec->signature(Direction::kForward)) {
+    if (argument.role != ArgumentRole::kOutput) continue;
+    const std::vector<bool> used = call.used_bytes(argument.name);
+    for (size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) continue;
+      ASSERT_EQ(call.bytes(argument.name)[i], HostCall::kUntouched) << argument.name << i;
+    }
   }
 }
 
@@ -55,7 +58,7 @@ class HostBmm : public testing::Test {
     call.pack_inputs();
     ASSERT_EQ(call.launch(handle), 0) << call.error();
     EXPECT_EQ(call.mistakes(), "");
-    expect_untouched(call);
+    expect_untouched(call, spec);
   }
 };
 
@@ -74,6 +77,7 @@ TEST_F(HostBmm, EveryBiasTypeAndLayout) {
 TEST_F(HostBmm, SumsOverTheRowsOfSequences) {
   for (const bool transpose : {false, true}) {
     check(jagged_jagged(136, 264, {{"transpose_out", transpose}}), kLengths);
+    check(jagged_jagged(136, 264, {{"transpose_out", transpose}, {"bias", true}}), kLengths);
     check(jagged_jagged(8, 72, {{"transpose_out", transpose}, {"dtype", "fp16"}}), {0, 300});
   }
 }
@@ -101,8 +105,11 @@ class EmulatedBmm : public testing::Test {
     kernel.launch(call.values(), 1);
     kernel.launch(again.values(), 4);
     EXPECT_EQ(call.mistakes(), "");
-    EXPECT_EQ(call.bytes("out"), again.bytes("out"));
-    expect_untouched(call);
+    for (const Argument& argument : spec->signature(Direction::kForward)) {
+      if (argument.role != ArgumentRole::kOutput) continue;
+      EXPECT_EQ(call.bytes(argument.name), again.bytes(argument.name)) << argument.name;
+    }
+    expect_untouched(call, spec);
   }
 };
 
@@ -151,6 +158,15 @@ TEST_F(EmulatedBmm, SumsOverTheRowsOfSequences) {
   check(jagged_jagged(72, 104), {64, 64, 2, 1}, {0, 200});
 }
 
+TEST_F(EmulatedBmm, SumsOfColumns) {
+  const Json bias = {{"bias", true}}, transposed = {{"bias", true}, {"transpose_out", true}, {"dtype", "fp16"}};
+  check(jagged_jagged(136, 72, bias), {128, 64, 2});
+  check(jagged_jagged(72, 264, transposed), {256, 64, 3});
+  check(jagged_jagged(64, 200, bias), {64, 256, 2, 2, /*ping_pong=*/true});
+  check(jagged_jagged(136, 200, bias), {128, 192, 4}, {500, 1, 1, 0, 66});
+  check(jagged_jagged(72, 136, transposed), {64, 64, 2, 1}, {0, 200});
+}
+
 class EmulatedMmaBmm : public EmulatedBmm, public testing::WithParamInterface<GemmConfig> {};
 
 TEST_P(EmulatedMmaBmm, EveryBiasLayoutAndSum) {
@@ -161,6 +177,7 @@ TEST_P(EmulatedMmaBmm, EveryBiasLayoutAndSum) {
     check_mma(bmm(136, 104, {{"transpose_dense", transpose}}));
     check_mma(bmm(72, 200, {{"transpose_dense", transpose}, {"elementwise", true}, {"dtype", "fp16"}}));
     check_mma(jagged_jagged(136, 72, {{"transpose_out", transpose}}));
+    check_mma(jagged_jagged(72, 136, {{"transpose_out", transpose}, {"bias", true}}));
   }
   check_mma(bmm(8, 8, {{"bias", false}, {"offsets_dtype", "int32"}}), {0, 300, 0});
   check_mma(jagged_jagged(8, 264, {{"dtype", "fp16"}}), {300, 0, 1});
@@ -203,12 +220,16 @@ class Neighbours {
     }
     return call;
   }
-  // The one's result.
+  // The one's results.
   std::vector<double> result(const HostCall& call) const {
-    const std::vector<double> all = call.read("out").reals;
-    const Signature signature = spec_->signature(Direction::kForward);
-    const auto [begin, end] = kept_elements(all.size(), signature.back().shape[0].is_jagged());
-    return {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)};
+    std::vector<double> kept;
+    for (const Argument& argument : spec_->signature(Direction::kForward)) {
+      if (argument.role != ArgumentRole::kOutput) continue;
+      const std::vector<double> all = call.read(argument.name).reals;
+      const auto [begin, end] = kept_elements(all.size(), argument.shape[0].is_jagged());
+      kept.insert(kept.end(), all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end));
+    }
+    return kept;
   }
 
  private:
@@ -228,8 +249,9 @@ class Neighbours {
 
 TEST_F(EmulatedBmm, NaNStaysInItsSequence) {
   const Rows rows = {70, 65, 0, 3, 130};
-  for (const Json& json : {bmm(72, 72), bmm(72, 72, {{"elementwise", true}, {"transpose_dense", true}}),
-                           jagged_jagged(72, 72), jagged_jagged(72, 72, {{"transpose_out", true}})}) {
+  for (const Json& json :
+       {bmm(72, 72), bmm(72, 72, {{"elementwise", true}, {"transpose_dense", true}}),
+        jagged_jagged(72, 72, {{"bias", true}}), jagged_jagged(72, 72, {{"transpose_out", true}, {"bias", true}})}) {
     const OpSpecPtr spec = make_spec(json);
     for (const KernelConfig& config : kKernels) {
       const EmulatedKernel kernel = kernel_of(spec, config);
@@ -253,7 +275,7 @@ TEST_F(EmulatedBmm, BrokenOffsetsStayInside) {
                                                     {150, 90, 1000000000000, 10},
                                                     {0, 200, 200, std::numeric_limits<int64_t>::max()},
                                                     {std::numeric_limits<int64_t>::min(), 1, 0, 201}};
-  for (const Json& json : {bmm(72, 72), jagged_jagged(72, 72)}) {
+  for (const Json& json : {bmm(72, 72), jagged_jagged(72, 72, {{"bias", true}})}) {
     const OpSpecPtr spec = make_spec(json);
     for (const KernelConfig& config : kKernels) {
       const EmulatedKernel kernel = kernel_of(spec, config);

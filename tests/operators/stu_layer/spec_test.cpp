@@ -80,8 +80,7 @@ TEST(StuLayer, StepsShareColumnsOfOneProjection) {
           "hstu_attention backward: q=vqk[32] k=vqk[48] v=vqk[0] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
           "dv=duvqk[32]",
           "addmm_6 forward: mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
-          "addmm_wgrad_2 forward: mat1=dx dout=duvqk alpha=1 out=duvqk_weight",
-          "bias_add backward: dout=duvqk beta=1 dbias=duvqk_bias",
+          "addmm_wgrad_2 forward: mat1=dx dout=duvqk alpha=1 beta=1 out=duvqk_weight dbias=duvqk_bias",
           "layer_norm_2 backward: dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
           "dbias=dinput_norm_bias"));
 }
@@ -193,10 +192,9 @@ TEST(StuLayer, MistakesAreSentences) {
   for (const char* op : {"stu_layer", "hstu_preprocess_and_attention"}) {
     EXPECT_THAT(mistake(op, {{"dtype", "int32"}}), HasSubstr("ops[0].dtype is \"int32\"; allowed: bf16, fp16, fp32 "));
     EXPECT_THAT(mistake(op, {{"alignment", 8}}), HasSubstr("ops[0].alignment is 8; allowed: 16 "));
-    EXPECT_EQ(mistake(op, {{"heads", 512}}),
-              "ops[0].heads is 512, so the projection has 24576 columns u, v, q and k; allowed: at most 16384 with "
-              "uvqk_bias");
-    EXPECT_THAT(mistake(op, {{"heads", 512}, {"uvqk_bias", false}}), IsEmpty());
+    EXPECT_EQ(mistake(op, {{"heads", 1024}, {"hidden_dim", 32}}),
+              "ops[0].heads is 1024, so the projection has 81920 columns u, v, q and k; allowed: at most 65536");
+    EXPECT_THAT(mistake(op, {{"heads", 512}}), IsEmpty());
     EXPECT_THAT(mistake(op, {{"width", 12}}), HasSubstr("ops[0].width is 12; allowed:"));
   }
   EXPECT_EQ(mistake("stu_layer", {{"weight_dtype", "fp16"}}),

@@ -2,7 +2,7 @@
 //
 // An item is a tile of the result, or of that of a sequence. It walks the sum in tiles: both factors' go to scratch as
 // fp32, zeros behind their ends, and register tiles of products are added to the tile's sums. Then the epilogue, in
-// place; results are rounded once.
+// place; results are rounded once. Sums of a factor's columns are a first row's tiles', or a first column's.
 #include <algorithm>
 
 #include "compiler/host/lift_lanes.h"
@@ -45,6 +45,7 @@ class GemmEmitter {
     b_ = emit_.allocate(size_.depth, round_up(size_.columns, lanes));
     staged_ = emit_.allocate(std::max(size_.depth, b_.width), std::max(size_.depth, round_up(size_.rows, lanes)));
     sums_ = emit_.allocate(size_.rows, b_.width);
+    if (gemm_.column_sums) column_sums_ = emit_.allocate(1, std::max(staged_.width, b_.width));
     for (const GemmOperand& operand : gemm_.operands) {
       if (operand.kind == GemmOperandKind::kVector)
         blocks_[operand.name] = emit_.allocate(1, round_up(gemm_.n, lanes) + b_.width);
@@ -59,10 +60,12 @@ class GemmEmitter {
     const RegisterTile& tile = emit_.tile();
     const Value zero = emit_.integer(0);
     emit_.clear(sums_, emit_.integer(size_.rows));
+    if (gemm_.column_sums) emit_.clear(column_sums_, emit_.integer(1));
     emit_.loop(at(kDepth), at(kDepthEnd), size_.depth, [&](Value depth) {
       const Value count = emit_.min(emit_.sub(at(kDepthEnd), depth), emit_.integer(size_.depth));
       copy_factor(gemm_.a, at(kRow), rows_, depth, count, a_, round_up(size_.rows, tile.lanes));
       copy_factor(gemm_.b, depth, count, at(kColumn), columns_, b_, size_.depth);
+      if (gemm_.column_sums) add_columns(count);
       emit_.loop(zero, emit_.integer(size_.rows), tile.rows, [&](Value row) {
         emit_.loop(zero, emit_.integer(size_.columns), tile.columns(), [&](Value column) {
           emit_.multiply_tile(emit_.address(a_, row, zero), a_.width, emit_.address(b_, zero, column), b_.width,
@@ -74,6 +77,7 @@ class GemmEmitter {
     HSTUJIT_RETURN_IF_ERROR(emit_epilogue());
     emit_.write_block(
         sums_, [&](Value) { return emit_.real(1); }, block("out", at(kRow), at(kColumn)), rows_, columns_);
+    if (gemm_.column_sums) write_column_sums();
     return {};
   }
 
@@ -104,6 +108,32 @@ class GemmEmitter {
         emit_.transpose_block(emit_.address(staged_, second, first), staged_.width, emit_.address(to, first, second),
                               to.width);
       });
+    });
+  }
+
+  Value has_column_sums() { return emit_.lt(gemm_.column_sums->of_a ? at(kColumn) : at(kRow), emit_.integer(1)); }
+
+  // Of the factor that has just been copied, `count` rows of tensors.
+  void add_columns(Value count) {
+    const ScratchMatrix from = gemm_.column_sums->of_a ? staged_ : b_;
+    emit_.when(has_column_sums(), [&] {
+      emit_.loop(emit_.integer(0), count, 1, [&](Value row) {
+        emit_.loop(emit_.integer(0), emit_.integer(from.width), emit_.tile().lanes, [&](Value column) {
+          const Value sum = emit_.address(column_sums_, emit_.integer(0), column);
+          emit_.store_lanes(emit_.addf(emit_.load_lanes(sum), emit_.load_lanes(emit_.address(from, row, column))), sum);
+        });
+      });
+    });
+  }
+
+  void write_column_sums() {
+    const GemmColumnSums& sums = *gemm_.column_sums;
+    emit_.when(has_column_sums(), [&] {
+      const Value scale = sums.scale.empty() ? emit_.real(1) : function_.argument(sums.scale);
+      const Value row = gemm_.per_sequence() ? at(kSequence) : Value();
+      emit_.write_block(
+          column_sums_, [&](Value) { return scale; }, block(sums.name, row, sums.of_a ? at(kRow) : at(kColumn)),
+          emit_.integer(1), sums.of_a ? rows_ : columns_);
     });
   }
 
@@ -153,7 +183,7 @@ class GemmEmitter {
   ItemFunction& function_;
   Emitter& emit_;
   const TileSize size_;
-  ScratchMatrix a_, b_, staged_, sums_;
+  ScratchMatrix a_, b_, staged_, sums_, column_sums_;
   std::map<std::string, ScratchMatrix> blocks_;  // of operands
   mlir::func::FuncOp epilogue_;
   Value rows_, columns_;

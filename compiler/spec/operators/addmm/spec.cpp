@@ -4,7 +4,6 @@
 
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/addmm_wgrad/spec.h"
-#include "compiler/spec/operators/bias_add/spec.h"
 
 namespace hstujit {
 
@@ -45,14 +44,8 @@ Json schema_addmm() { return fields_schema<AddmmParams>(); }
 
 AddmmSpec::AddmmSpec(const AddmmParams& params) : GemmOperator(params, interface_of(params)) {}
 
-std::optional<OpSpec::Limit> AddmmSpec::limit_of(Direction direction) const {
-  if (direction == Direction::kForward || params_.input != "vector" || params_.n <= BiasAddParams::kMaxWidth) return {};
-  return Limit{"n", BiasAddParams::kMaxWidth};
-}
-
 std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
-  const bool vector = params_.input == "vector";
-  if (limit_of(Direction::kBackward) || params_.silu_columns > 0) return nullptr;
+  if (params_.silu_columns > 0) return nullptr;
   AddmmParams of_rows = params_;
   of_rows.k = params_.n;
   of_rows.n = params_.k;
@@ -61,6 +54,7 @@ std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
   AddmmWgradParams of_weights;
   static_cast<GemmParams&>(of_weights) = params_;
   of_weights.transpose_mat2 = params_.transpose_mat2;
+  of_weights.bias = params_.input == "vector";
 
   const ProgramValue dout{"dout", -1, "gradient of the result"};
   ProgramBuilder program;
@@ -68,14 +62,9 @@ std::shared_ptr<const GradientProgram> AddmmSpec::gradient() const {
   program.step(std::make_shared<AddmmSpec>(of_rows), Direction::kForward,
                {{"mat1", dout}, {"out", {"dmat1", -1, "gradient of mat1"}}});
   program.step(std::make_shared<AddmmWgradSpec>(of_weights), Direction::kForward,
-               {{"dout", dout}, {"out", {"dmat2", -1, "gradient of mat2, summed over all rows"}}});
-  if (vector) {
-    BiasAddParams of_input;
-    of_input.width = params_.n;
-    of_input.dtype = of_input.weight_dtype = params_.dtype;
-    program.step(std::make_shared<BiasAddSpec>(of_input), Direction::kBackward,
-                 {{"dbias", {"dinput", -1, "gradient of input, summed over all rows"}}});
-  }
+               {{"dout", dout},
+                {"out", {"dmat2", -1, "gradient of mat2, summed over all rows"}},
+                {"dbias", {"dinput", -1, "gradient of input, summed over all rows"}}});
   return std::make_shared<GradientProgram>(program.finish());
 }
 

@@ -34,13 +34,12 @@ class AddmmSpec final : public GemmOperator<AddmmParams> {
  public:
   explicit AddmmSpec(const AddmmParams& params);
 
-  // None of a vector with more columns than rows of bias_add may have, and none with silu_columns.
+  // None with silu_columns.
   std::shared_ptr<const GradientProgram> gradient() const;
 
  protected:
   // Stands first: the vtable is where it is defined, so that spec.cpp, which the digest has, refers to no reference.
   double reference_epilogue(double sum, int64_t column, const std::vector<double>& operands) const override;
-  std::optional<Limit> limit_of(Direction direction) const override;
 };
 
 }  // namespace hstujit

@@ -15,6 +15,10 @@ GemmInterface interface_of(const AddmmWgradParams& params) {
   gemm.a.transposed = true;
   gemm.operands = {{"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1}};
   gemm.doc = "gradient of the weights, summed over all rows";
+  if (params.bias) {
+    gemm.column_sums = {params.transpose_mat2, "dbias", "beta", "gradient of the bias, summed over all rows",
+                        "factor of the bias"};
+  }
   return gemm;
 }
 

@@ -14,7 +14,7 @@ namespace {
 // Columns of the projection: those of u, whose activation has a derivative of its own, and the others.
 struct Part {
   int64_t first = 0, count = 0;
-  OpSpecPtr dgrad, wgrad, bias;
+  OpSpecPtr dgrad, wgrad;
 };
 
 class UqvkSteps {
@@ -44,7 +44,7 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
                                          Mistakes& mistakes) {
   UqvkSteps steps(params);
   const int64_t v = steps.widths_.v, columns = steps.widths_.uvqk();
-  if (!check_projection_columns(params.heads, columns, params.uvqk_bias, path, mistakes)) return std::nullopt;
+  if (!check_projection_columns(params.heads, columns, path, mistakes)) return std::nullopt;
   if (params.training && v > RowParams::kMaxWidth) {
     refuse_heads(params.heads, fmt::format("u has {} columns", v),
                  fmt::format("at most {} with training", RowParams::kMaxWidth), path, mistakes);
@@ -71,16 +71,16 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   if (params.training) {
     steps.projection_of_u_ = spec(of_u);
     steps.silu_ = spec({{"op", "silu"}, {"width", v}, {"dtype", dtype}});
-    steps.u_ = {0, v, nullptr, nullptr, nullptr};
-    steps.rest_ = {v, columns - v, nullptr, nullptr, nullptr};
+    steps.u_ = {0, v, nullptr, nullptr};
+    steps.rest_ = {v, columns - v, nullptr, nullptr};
     for (Part* const part : {&steps.u_, &steps.rest_}) {
       Json dgrad = product("addmm", part->count, params.width);
       dgrad["transpose_mat2"] = true;
       if (part == &steps.rest_) dgrad["input"] = "matrix";
       part->dgrad = spec(dgrad);
-      part->wgrad = spec(product("addmm_wgrad", params.width, part->count));
-      if (params.uvqk_bias)
-        part->bias = spec({{"op", "bias_add"}, {"width", part->count}, {"dtype", dtype}, {"weight_dtype", dtype}});
+      Json wgrad = product("addmm_wgrad", params.width, part->count);
+      wgrad["bias"] = params.uvqk_bias;
+      part->wgrad = spec(wgrad);
     }
   }
   if (!whole) return std::nullopt;
@@ -123,10 +123,9 @@ void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const P
                {{"mat1", {"normed_x"}},
                 {"dout", dout},
                 {"alpha", ProgramValue::number(1)},
-                {"out", {"duvqk_weight", part.first}}});
-  if (part.bias == nullptr) return;
-  program.step(part.bias, Direction::kBackward,
-               {{"dout", dout}, {"beta", ProgramValue::number(1)}, {"dbias", {"duvqk_bias", part.first}}});
+                {"beta", ProgramValue::number(1)},
+                {"out", {"duvqk_weight", part.first}},
+                {"dbias", {"duvqk_bias", part.first}}});
 }
 
 // u before its silu is a product of few columns: what keeping it would cost, in memory's time, computing it again

@@ -1,6 +1,5 @@
 #include "compiler/spec/operators/jagged_dense_bmm_broadcast_add/spec.h"
 
-#include "compiler/spec/operators/jagged_dense_broadcast_add/spec.h"
 #include "compiler/spec/operators/jagged_jagged_bmm/spec.h"
 
 namespace hstujit {
@@ -39,13 +38,7 @@ Json schema_jagged_dense_bmm_broadcast_add() { return fields_schema<Params>(); }
 JaggedDenseBmmBroadcastAddSpec::JaggedDenseBmmBroadcastAddSpec(Params params)
     : GemmOperator(canonical(params), interface_of(params)) {}
 
-std::optional<OpSpec::Limit> JaggedDenseBmmBroadcastAddSpec::limit_of(Direction direction) const {
-  if (direction == Direction::kForward || !has_bias_rows() || params_.n <= SequenceParams::kMaxWidth) return {};
-  return Limit{"n", SequenceParams::kMaxWidth};
-}
-
 std::shared_ptr<const GradientProgram> JaggedDenseBmmBroadcastAddSpec::gradient() const {
-  if (limit_of(Direction::kBackward)) return nullptr;
   Params of_jagged = params_;
   of_jagged.k = params_.n;
   of_jagged.n = params_.k;
@@ -54,6 +47,7 @@ std::shared_ptr<const GradientProgram> JaggedDenseBmmBroadcastAddSpec::gradient(
   JaggedJaggedBmmParams of_dense;
   static_cast<SequenceGemmParams&>(of_dense) = params_;
   of_dense.transpose_out = params_.transpose_dense;
+  of_dense.bias = has_bias_rows();
 
   const ProgramValue dout{"dout", -1, "gradient of the result"};
   ProgramBuilder program;
@@ -63,15 +57,8 @@ std::shared_ptr<const GradientProgram> JaggedDenseBmmBroadcastAddSpec::gradient(
   program.step(std::make_shared<JaggedJaggedBmmSpec>(of_dense), Direction::kForward,
                {{"left", {"jagged"}},
                 {"right", dout},
-                {"out", {"ddense", -1, "gradient of dense, summed over the rows of each sequence"}}});
-  if (has_bias_rows()) {
-    SequenceParams of_bias;
-    of_bias.width = params_.n;
-    of_bias.dtype = params_.dtype;
-    of_bias.offsets_dtype = params_.offsets_dtype;
-    program.step(std::make_shared<JaggedDenseBroadcastAddSpec>(of_bias), Direction::kBackward,
-                 {{"ddense", {"dbias", -1, "gradient of bias, summed over the rows of each sequence"}}});
-  }
+                {"out", {"ddense", -1, "gradient of dense, summed over the rows of each sequence"}},
+                {"dbias", {"dbias", -1, "gradient of bias, summed over the rows of each sequence"}}});
   return std::make_shared<GradientProgram>(program.finish());
 }
 

@@ -30,13 +30,11 @@ class JaggedDenseBmmBroadcastAddSpec final : public GemmOperator<JaggedDenseBmmB
  public:
   explicit JaggedDenseBmmBroadcastAddSpec(JaggedDenseBmmBroadcastAddParams params);
 
-  // None of a bias with more columns than rows of jagged_dense_broadcast_add may have.
   std::shared_ptr<const GradientProgram> gradient() const;
 
  protected:
   // Stands first: the vtable is where it is defined, so that spec.cpp, which the digest has, refers to no reference.
   double reference_epilogue(double sum, int64_t, const std::vector<double>& operands) const override;
-  std::optional<Limit> limit_of(Direction direction) const override;
 
  private:
   bool has_bias_rows() const { return params_.bias && !params_.elementwise; }

@@ -15,6 +15,9 @@ GemmInterface interface_of(const JaggedJaggedBmmParams& params) {
   gemm.a.transposed = true;
   gemm.doc = "a matrix of each sequence, summed over its rows";
   gemm.offsets_dtype = params.offsets_dtype;
+  if (params.bias)
+    gemm.column_sums = {params.transpose_out, "dbias", "", "gradient of a bias, summed over the rows of each sequence",
+                        ""};
   return gemm;
 }
 

@@ -12,11 +12,10 @@ ProgramValues input_norm_operands(const StuNames& names) {
           {"bias", names.weight("input_norm_bias", "added to each column, of the norm of x")}};
 }
 
-bool check_projection_columns(int64_t heads, int64_t columns, bool bias, const std::string& path, Mistakes& mistakes) {
-  const int64_t most = bias ? RowParams::kMaxWidth : GemmParams::kMaxColumns;
-  if (columns <= most) return true;
+bool check_projection_columns(int64_t heads, int64_t columns, const std::string& path, Mistakes& mistakes) {
+  if (columns <= GemmParams::kMaxColumns) return true;
   refuse_heads(heads, fmt::format("the projection has {} columns u, v, q and k", columns),
-               fmt::format("at most {}{}", most, bias ? " with uvqk_bias" : ""), path, mistakes);
+               fmt::format("at most {}", GemmParams::kMaxColumns), path, mistakes);
   return false;
 }
 
@@ -55,7 +54,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   steps.width_ = stu.width;
   const StuWidths& widths = steps.widths_;
   const int64_t columns = widths.uvqk(), groups = memory.backward_head_groups;
-  if (!check_projection_columns(attention.heads, columns, input.uvqk_bias, path, mistakes)) return std::nullopt;
+  if (!check_projection_columns(attention.heads, columns, path, mistakes)) return std::nullopt;
   if (!check_groups(attention, groups, path, mistakes)) return std::nullopt;
   bool whole = true;
   const auto spec = [&](const Json& json) {
@@ -80,9 +79,9 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   dgrad["transpose_mat2"] = true;
   steps.projection_ = projection(columns);
   steps.projection_dgrad_ = spec(dgrad);
-  steps.projection_wgrad_ = spec(product("addmm_wgrad", stu.width, columns));
-  if (input.uvqk_bias)
-    steps.bias_ = spec({{"op", "bias_add"}, {"width", columns}, {"dtype", dtype}, {"weight_dtype", dtype}});
+  Json wgrad = product("addmm_wgrad", stu.width, columns);
+  wgrad["bias"] = input.uvqk_bias;
+  steps.projection_wgrad_ = spec(wgrad);
   steps.silu_ = spec({{"op", "silu"}, {"width", widths.v}, {"dtype", dtype}});
   steps.attention_ = std::make_shared<HstuAttentionSpec>(attention);
   if (!whole) return std::nullopt;
@@ -245,13 +244,9 @@ void StuInputSteps::project_backward(ProgramBuilder& program, const std::optiona
                {{"mat1", normed_x_of_backward(dx, names)},
                 {"dout", duvqk},
                 {"alpha", ProgramValue::number(1)},
-                {"out", names.weight("duvqk_weight", "gradient of uvqk_weight, summed over all rows")}});
-  if (bias_ != nullptr) {
-    program.step(bias_, Direction::kBackward,
-                 {{"dout", duvqk},
-                  {"beta", ProgramValue::number(1)},
-                  {"dbias", names.weight("duvqk_bias", "gradient of uvqk_bias, summed over all rows")}});
-  }
+                {"beta", ProgramValue::number(1)},
+                {"out", names.weight("duvqk_weight", "gradient of uvqk_weight, summed over all rows")},
+                {"dbias", names.weight("duvqk_bias", "gradient of uvqk_bias, summed over all rows")}});
   ProgramValues operands = input_norm_operands(names);
   operands.insert(
       {{"x", x},

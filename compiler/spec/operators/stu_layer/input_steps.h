@@ -12,7 +12,7 @@ namespace hstujit {
 // Arguments of the norm of x.
 ProgramValues input_norm_operands(const StuNames& names = {});
 // Whether products and sums over rows have as many columns; a mistake where not.
-bool check_projection_columns(int64_t heads, int64_t columns, bool bias, const std::string& path, Mistakes& mistakes);
+bool check_projection_columns(int64_t heads, int64_t columns, const std::string& path, Mistakes& mistakes);
 
 class StuInputSteps {
  public:
@@ -83,7 +83,7 @@ class StuInputSteps {
   int64_t width_ = 0;
   StuInputParams input_;
   StuMemoryParams memory_;
-  OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, bias_, silu_, attention_;
+  OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, silu_, attention_;
   // Of backward: u, and v, q and k of each group of heads, whose attention is `attention_of_group_`.
   Projection projection_of_u_;
   std::vector<std::vector<Projection>> projections_of_groups_;
