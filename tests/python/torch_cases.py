@@ -85,7 +85,8 @@ def cases():
         half, tensor(3, 24, 16, seed=24).half(), offsets(), 8
     ), {"transpose_dense": True}  # fmt: skip
     yield "jagged_jagged", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {}
-    yield "jagged_jagged_bias", "jagged_jagged_bmm", (half, tensor(ROWS, 24, seed=11).half(), offsets(), 8), {"bias": True}
+    right = tensor(ROWS, 24, seed=11).half()
+    yield "jagged_jagged_bias", "jagged_jagged_bmm", (half, right, offsets(), 8), {"bias": True}
     of_fp32 = x, tensor(16, 24, seed=9), 2.0, tensor(24, seed=10), 0.5
     yield "addmm_fp32", "addmm", of_fp32, {"precision": "ieee"}
     yield "addmm_wgrad_fp32", "addmm_wgrad", (x, tensor(ROWS, 24, seed=11), 2.0), {"precision": "ieee"}

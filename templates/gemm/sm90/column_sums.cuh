@@ -13,6 +13,7 @@ class ColumnSummer {
   static constexpr int kOwn = (kSummedBoxes<Config> + kSumWarps<Config> - 1) / kSumWarps<Config>;  // boxes of a warp
   static constexpr int kChunk = 8, kChunks = kDepth / kChunk;  // elements that a lane reads at once, and of a line
   static constexpr int kLines = 32 / kChunks;                  // that a warp reads at once
+  static constexpr int kAhead = 4;                             // reads of a lane before the first of them is added
 
  public:
   // `warp`: which of these warps it is.
@@ -66,15 +67,25 @@ class ColumnSummer {
       if (kSummedBoxes<Config> % kSumWarps<Config> != 0 && warp_ + box * kSumWarps<Config> >= kSummedBoxes<Config>)
         return;
       const u32 lines_of_box = from + box * kSumWarps<Config> * kBoxBytes;
-#pragma unroll 4
-      for (int line = 0; line < kDepth; line += kLines) {
-        if (kSumsOfSequences<Config> && line + first >= lines) break;
-        const int place = chunk ^ (line + first) % kChunks;  // in the swizzle
-        const float4 four = ld_shared_float4(lines_of_box + line * kSwizzleBytes + place * 16);
-        const u32 words[4] = {__float_as_uint(four.x), __float_as_uint(four.y), __float_as_uint(four.z),
-                              __float_as_uint(four.w)};
+#pragma unroll 1
+      for (int line = 0; line < kDepth; line += kAhead * kLines) {
+        float4 chunks[kAhead];
 #pragma unroll
-        for (int i = 0; i < kChunk; ++i) sums_[box][i] += Epilogue::Data::get(words, i);
+        for (int i = 0; i < kAhead; ++i) {
+          const int own = line + i * kLines, place = chunk ^ (own + first) % kChunks;  // in the swizzle
+          if (kSumsOfSequences<Config> && own + first >= lines) {
+            chunks[i] = make_float4(0, 0, 0, 0);
+          } else {
+            chunks[i] = ld_shared_float4(lines_of_box + own * kSwizzleBytes + place * 16);
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+          const u32 words[4] = {__float_as_uint(chunks[i].x), __float_as_uint(chunks[i].y),
+                                __float_as_uint(chunks[i].z), __float_as_uint(chunks[i].w)};
+#pragma unroll
+          for (int e = 0; e < kChunk; ++e) sums_[box][e] += Epilogue::Data::get(words, e);
+        }
       }
     }
   }
