@@ -1,5 +1,5 @@
-// A second result of sums over rows: sums of the columns of one factor. The first row of tiles, or the first column of
-// them, has all columns of that factor, a part of the rows for each split.
+// A second result of sums over rows: sums of the columns of one factor. All tiles of a row of the result, or of a
+// column of it, have the same columns of that factor, and one of them adds up each.
 #pragma once
 #include "common/pack.cuh"
 #include "gemm/tile_scheduler.cuh"
@@ -10,9 +10,14 @@ namespace gemm {
 template <class Config>
 constexpr bool kSumsOfA = Config::kColumnSums == 1;
 
+// How many tiles have the same columns, and which of them a tile is.
 template <class Config>
-__device__ __forceinline__ bool has_column_sums(const WorkTile& tile) {
-  return kSumsOfA<Config> ? tile.column == 0 : tile.row == 0;
+constexpr int kColumnShares = kSumsOfA<Config> ? (Config::kColumns + Config::kBlockN - 1) / Config::kBlockN
+                                               : (Config::kResultRows + Config::kBlockM - 1) / Config::kBlockM;
+
+template <class Config>
+__device__ __forceinline__ int column_share(const WorkTile& tile) {
+  return kSumsOfA<Config> ? tile.column / Config::kBlockN : static_cast<int>(tile.row / Config::kBlockM);
 }
 
 // The first of the factor's columns that a tile has.
@@ -21,10 +26,8 @@ __device__ __forceinline__ int first_summed_column(const WorkTile& tile) {
   return kSumsOfA<Config> ? static_cast<int>(tile.row) : tile.column;
 }
 
-template <class Config, class Params>
-__device__ __forceinline__ int summed_columns(const Params& params) {
-  return kSumsOfA<Config> ? static_cast<int>(params.rows) : Config::kColumns;
-}
+template <class Config>
+constexpr int kSummedColumns = kSumsOfA<Config> ? Config::kResultRows : Config::kColumns;
 
 // The sums of two neighbours.
 template <class Config, class Params>
@@ -42,10 +45,9 @@ __device__ __forceinline__ void store_scaled_sums(const Params& params, int sequ
 template <class Config, class Params>
 __device__ __forceinline__ void store_column_sums(const Params& params, const WorkTile& tile, int column, float x,
                                                   float y) {
-  const int columns = summed_columns<Config>(params);
-  if (column >= columns) return;
+  if (column >= kSummedColumns<Config>) return;
   if constexpr (Config::kSplitK > 1) {
-    *reinterpret_cast<float2*>(params.column_partials + tile.split * columns + column) = make_float2(x, y);
+    *reinterpret_cast<float2*>(params.column_partials + tile.split * kSummedColumns<Config> + column) = make_float2(x, y);
   } else {
     store_scaled_sums<Config>(params, tile.sequence, column, x, y);
   }
@@ -54,13 +56,13 @@ __device__ __forceinline__ void store_column_sums(const Params& params, const Wo
 // Adds up the parts, in their order. All threads of the grid call.
 template <class Config, class Params>
 __device__ __forceinline__ void add_column_partials(const Params& params) {
-  const int columns = summed_columns<Config>(params);
-  for (int column = (blockIdx.x * blockDim.x + threadIdx.x) * 2; column < columns;
+  constexpr int kColumns = kSummedColumns<Config>;
+  for (int column = (blockIdx.x * blockDim.x + threadIdx.x) * 2; column < kColumns;
        column += gridDim.x * blockDim.x * 2) {
     float x = 0, y = 0;
 #pragma unroll 4
     for (int split = 0; split < Config::kSplitK; ++split) {
-      const float2 part = *reinterpret_cast<const float2*>(params.column_partials + split * columns + column);
+      const float2 part = *reinterpret_cast<const float2*>(params.column_partials + split * kColumns + column);
       x += part.x;
       y += part.y;
     }

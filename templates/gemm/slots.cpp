@@ -93,6 +93,7 @@ void add_constants(const GemmSpec& spec, Constants& constants) {
   constants.emplace_back("sequences", gemm.per_sequence() ? 1 : 0);
   constants.emplace_back("sums_rows", gemm.sums_rows() ? 1 : 0);
   constants.emplace_back("depth", stage_depth(spec));
+  constants.emplace_back("result_rows", gemm.sums_rows() ? gemm.m : 0);
   constants.emplace_back("column_sums", !gemm.column_sums ? 0 : gemm.column_sums->of_a ? 1 : 2);
   constants.emplace_back("column_scale", gemm.column_sums && !gemm.column_sums->scale.empty() ? 1 : 0);
 }

@@ -1,4 +1,5 @@
-// Sums of the columns of a factor, stage by stage, by all threads of the CTA: each has one piece of every few lines.
+// Sums of the columns of a factor, stage by stage, by all threads of the CTA: each has one piece of every few lines. Of
+// the tiles that have the same columns, the first one adds up all of them.
 #pragma once
 #include "common/ptx/ldst_shared.cuh"
 #include "gemm/column_sums.cuh"

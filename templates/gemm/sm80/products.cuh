@@ -22,7 +22,8 @@ __device__ __forceinline__ void multiply_tile(Shared<Config>& shared, const Para
     }
   }
   ColumnSums<Config> column_sums;
-  const bool has_sums = Config::kColumnSums && has_column_sums<Config>(tile);
+  bool has_sums = false;
+  if constexpr (Config::kColumnSums) has_sums = column_share<Config>(tile) == 0;
   __syncthreads();  // all have read the stages of the tile before
 #pragma unroll
   for (int i = 0; i < kAhead; ++i) {

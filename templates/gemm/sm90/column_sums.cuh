@@ -1,5 +1,6 @@
-// Warps that add up the columns of a factor, stage by stage, beside the products: of the producer's warpgroup, those
-// behind its first one. A stage has boxes of 64 columns, which these warps share out.
+// Warps that add up the columns of a factor, stage by stage, beside the products: two of the producer's warpgroup, each
+// the halves of boxes of 64 columns. Products leave hardly any bandwidth of shared memory, so what is read besides is
+// paid for in full: tiles that have the same columns share out their boxes.
 #pragma once
 #include "common/ptx/ldst_shared.cuh"
 #include "gemm/column_sums.cuh"
@@ -9,16 +10,17 @@ namespace gemm {
 
 template <class Config, class Params>
 class ColumnSummer {
-  static constexpr int kBoxBytes = kDepth * kSwizzleBytes;
-  static constexpr int kOwn = (kSummedBoxes<Config> + kSumWarps<Config> - 1) / kSumWarps<Config>;  // boxes of a warp
-  static constexpr int kChunk = 8, kChunks = kDepth / kChunk;  // elements that a lane reads at once, and of a line
-  static constexpr int kLines = 32 / kChunks;                  // that a warp reads at once
-  static constexpr int kAhead = 4;                             // reads of a lane before the first of them is added
+  static constexpr int kBoxes = kSummedBoxes<Config>, kBoxBytes = kDepth * kSwizzleBytes;
+  static constexpr int kOwn = (kBoxes + kColumnShares<Config> - 1) / kColumnShares<Config>;  // that a tile adds up
+  static constexpr int kChunk = 8;                                    // elements that a lane reads at once
+  static constexpr int kChunks = kDepth / kChunk / kSumWarps<Config>;  // of a line, that a warp has
+  static constexpr int kLines = 32 / kChunks;                         // that a warp reads at once
+  static constexpr int kAhead = 4;  // reads of a lane before the first of them is added
 
  public:
   // `warp`: which of these warps it is.
   __device__ __forceinline__ ColumnSummer(Shared<Config>& shared, const Params& params, int warp)
-      : shared_(shared), params_(params), warp_(warp) {}
+      : shared_(shared), params_(params), chunk_(warp * kChunks + threadIdx.x % kChunks) {}
 
   __device__ __forceinline__ void run(const TileScheduler<Config>& scheduler) {
     for (i64 number = scheduler.first(); number < scheduler.count(); number += scheduler.step())
@@ -36,7 +38,7 @@ class ColumnSummer {
  private:
   // All stages of a tile, read or not, are given back.
   __device__ __forceinline__ void add(const WorkTile& tile) {
-    const bool sums = has_column_sums<Config>(tile);
+    const int share = column_share<Config>(tile);
 #pragma unroll
     for (auto& box : sums_) {
 #pragma unroll
@@ -46,71 +48,64 @@ class ColumnSummer {
     for (i64 depth = tile.first; depth < tile.end; ++depth) {
       const int stage = pipeline_.stage();
       mbarrier_wait(shared_address(&shared_.full[stage]), pipeline_.phase());
-      if (sums) {
-        // Lines behind a sequence's last row are those of the next one.
-        const i64 left = kSumsOfSequences<Config> ? tile.rows_end - tile.rows_begin - depth * kDepth : kDepth;
-        const u32 factor = shared_address(kSumsOfA<Config> ? shared_.a[stage] : shared_.b[stage]);
-        add_stage(factor, left < kDepth ? static_cast<int>(left) : kDepth);
+      // Lines behind a sequence's last row are those of the next one.
+      const i64 left = kSumsOfSequences<Config> ? tile.rows_end - tile.rows_begin - depth * kDepth : kDepth;
+      const u32 factor = shared_address(kSumsOfA<Config> ? shared_.a[stage] : shared_.b[stage]);
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        const int box = share + i * kColumnShares<Config>;
+        if (box < kBoxes) add_box(factor + box * kBoxBytes, left < kDepth ? static_cast<int>(left) : kDepth, sums_[i]);
       }
       release_stage<Config>(shared_.empty[stage]);
       pipeline_.advance();
     }
-    if (sums) store(tile);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      const int box = share + i * kColumnShares<Config>;
+      if (box < kBoxes) store(tile, box, sums_[i]);
+    }
   }
 
-  // A lane has the same eight columns of every fourth line.
-  __device__ __forceinline__ void add_stage(u32 factor, int lines) {
-    const int lane = threadIdx.x % 32, chunk = lane % kChunks, first = lane / kChunks;
-    const u32 from = factor + warp_ * kBoxBytes + first * kSwizzleBytes;
+  // A lane has the same eight columns of every few lines.
+  __device__ __forceinline__ void add_box(u32 box, int lines, float (&sums)[kChunk]) {
+    const int first = threadIdx.x % 32 / kChunks;
 #pragma unroll
-    for (int box = 0; box < kOwn; ++box) {
-      if (kSummedBoxes<Config> % kSumWarps<Config> != 0 && warp_ + box * kSumWarps<Config> >= kSummedBoxes<Config>)
-        return;
-      const u32 lines_of_box = from + box * kSumWarps<Config> * kBoxBytes;
-#pragma unroll 1
-      for (int line = 0; line < kDepth; line += kAhead * kLines) {
-        float4 chunks[kAhead];
+    for (int line = first; line - first < kDepth; line += kAhead * kLines) {
+      float4 chunks[kAhead];
 #pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-          const int own = line + i * kLines, place = chunk ^ (own + first) % kChunks;  // in the swizzle
-          if (kSumsOfSequences<Config> && own + first >= lines) {
-            chunks[i] = make_float4(0, 0, 0, 0);
-          } else {
-            chunks[i] = ld_shared_float4(lines_of_box + own * kSwizzleBytes + place * 16);
-          }
+      for (int i = 0; i < kAhead; ++i) {
+        const int own = line + i * kLines;
+        if (kSumsOfSequences<Config> && own >= lines) {
+          chunks[i] = make_float4(0, 0, 0, 0);
+        } else {
+          chunks[i] = ld_shared_float4(box + own * kSwizzleBytes + (chunk_ ^ own % 8) * 16);  // in the swizzle
         }
+      }
 #pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-          const u32 words[4] = {__float_as_uint(chunks[i].x), __float_as_uint(chunks[i].y),
-                                __float_as_uint(chunks[i].z), __float_as_uint(chunks[i].w)};
+      for (int i = 0; i < kAhead; ++i) {
+        const u32 words[4] = {__float_as_uint(chunks[i].x), __float_as_uint(chunks[i].y), __float_as_uint(chunks[i].z),
+                              __float_as_uint(chunks[i].w)};
 #pragma unroll
-          for (int e = 0; e < kChunk; ++e) sums_[box][e] += Epilogue::Data::get(words, e);
-        }
+        for (int e = 0; e < kChunk; ++e) sums[e] += Epilogue::Data::get(words, e);
       }
     }
   }
 
-  __device__ __forceinline__ void store(const WorkTile& tile) {
-    const int lane = threadIdx.x % 32;
+  __device__ __forceinline__ void store(const WorkTile& tile, int box, float (&sums)[kChunk]) {
 #pragma unroll
-    for (int box = 0; box < kOwn; ++box) {
+    for (float& sum : sums) {
 #pragma unroll
-      for (float& sum : sums_[box]) {
-#pragma unroll
-        for (int other = kChunks; other < 32; other *= 2) sum += __shfl_xor_sync(~0u, sum, other);
-      }
-      const int number = warp_ + box * kSumWarps<Config>;
-      if (lane >= kChunks || number >= kSummedBoxes<Config>) continue;
-      const int column = first_summed_column<Config>(tile) + number * kDepth + lane * kChunk;
-#pragma unroll
-      for (int i = 0; i < kChunk; i += 2)
-        store_column_sums<Config>(params_, tile, column + i, sums_[box][i], sums_[box][i + 1]);
+      for (int other = kChunks; other < 32; other *= 2) sum += __shfl_xor_sync(~0u, sum, other);
     }
+    if (threadIdx.x % 32 >= kChunks) return;
+    const int column = first_summed_column<Config>(tile) + box * kDepth + chunk_ * kChunk;
+#pragma unroll
+    for (int i = 0; i < kChunk; i += 2) store_column_sums<Config>(params_, tile, column + i, sums[i], sums[i + 1]);
   }
 
   Shared<Config>& shared_;
   const Params& params_;
-  const int warp_;
+  const int chunk_;  // of a line, that the lane has
   sm90::PipelineState<Config::kStages> pipeline_, queue_;
   float sums_[kOwn][kChunk];
 };

@@ -22,12 +22,12 @@ constexpr int kWarpgroupRows = 64;  // rows of one wgmma
 template <class Config>
 constexpr int kRowBlocks = Config::kBlockM / kWarpgroupRows / (Config::kPingPong ? 1 : Config::kConsumers);
 
-// Boxes of 64 columns whose sums are a second result, and warps that add them up.
+// Boxes of 64 columns whose sums are a second result, and warps that add them up, each half a box.
 template <class Config>
 constexpr int kSummedBoxes =
     Config::kColumnSums == 0 ? 0 : (kSumsOfA<Config> ? Config::kBlockM : Config::kBlockN) / kDepth;
 template <class Config>
-constexpr int kSumWarps = kSummedBoxes<Config> < 3 ? kSummedBoxes<Config> : 3;
+constexpr int kSumWarps = Config::kColumnSums == 0 ? 0 : 2;
 
 // Warps that give a stage back: those of the consumers that read it, and those that add up its columns, in all CTAs
 // that share columns.

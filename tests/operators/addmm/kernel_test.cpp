@@ -167,6 +167,7 @@ TEST_P(EmulatedMma, SumsOverRows) {
     config.split_k = split;
     check_mma(wgrad(136, 72), config, {0, 1, 64, 65, 500});
     check_mma(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), config, {200});
+    if (config.block_m == 256) continue;  // sums of columns have no registers there
     check_mma(wgrad(136, 200, {{"bias", true}}), config, {0, 1, 65, 300});
     check_mma(wgrad(136, 264, {{"bias", true}, {"transpose_mat2", true}, {"dtype", "fp16"}}), config, {200});
   }
