@@ -145,12 +145,12 @@ def tune(report, repeated=None):
     keys = load(report)["keys"]
     def key_of(key):
         return key["name"], key["bucket"], key.get("small_batch", False)
-    again = {key_of(key): key for key in load(repeated or report)["keys"]}
+    again = {key_of(key): key for key in load(repeated)["keys"]} if repeated else {}
     slowest = max(key["seconds"] for key in keys)
-    worst = max(difference(key, again[key_of(key)]) for key in keys)
+    worst = max((difference(key, again[key_of(key)]) for key in keys if repeated), default=0)
     compared = f"; two runs choose what differs by {100 * worst:.1f} % at most" if repeated else ""
     print(f"{len(keys)} keys, at most {slowest:.1f} s each{compared}")
-    kept = ("name", "bucket", "small_batch", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
+    kept = ("name", "op", "direction", "bucket", "small_batch", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
     result = {"slowest_key_s": slowest, "keys": [{k: key[k] for k in kept if k in key} for key in keys]}
     if repeated:
         result["second_run_differs_by"] = round(worst, 4)

@@ -252,14 +252,18 @@ if step rows_matrix; then
 fi
 
 # The tuner's report has the times of the cost model's choices, too: untuned, a launch may find a record that is shipped.
+# It is recorded by itself, too: its clocks are not those of the benchmark, so only its own times are compared.
 tuned() { # CONFIG BUDGET
   $hstujit tune --config "$here/$1.json" --budget "$2" --json --cache-dir "$work/$1" > "$work/$1_tune.json" 2> "$work/log" || failed=1
+  record tune "$work/$1_tune.json" "$output/tune_$1_$day.json" || failed=1
   $hstujit bench --config "$here/$1.json" --cache-dir "$work/$1" --out "$work/$1_tuned.out" || failed=1
 }
 
+# GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.
 if step rows; then
   tuned rows 240s
-  record rows "$work/rows_tune.json" "$work/rows_tuned.out" "$output/rows_$day.json" || failed=1
+  python3 "$here/row_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/row_peers.json" 2> "$work/log" || failed=1
+  record rows "$work/rows_tune.json" "$work/rows_tuned.out" "$work/row_peers.json" "$output/rows_$day.json" || failed=1
 fi
 
 if step sequences_matrix; then
@@ -295,7 +299,7 @@ if step products; then
   record products "$work/products_tune.json" "$work/products_tuned.out" "$work/product_peers.json" "$output/products_$day.json" || failed=1
 fi
 
-# GENERATIVE_RECOMMENDERS names a checkout of the public operators, which are timed beside ours; without it there are PyTorch's alone.
+# With GENERATIVE_RECOMMENDERS as above.
 if step sequences; then
   tuned sequences 120s
   python3 "$here/sequence_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/sequence_peers.json" 2> "$work/log" || failed=1
@@ -311,12 +315,12 @@ if step programs; then
   "$binaries/test_gpu_program" || failed=1
 fi
 
-# Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
 if step halves; then
   $hstujit bench --config "$here/halves.json" --json --cache-dir "$work/halves" > "$work/halves.out" 2> "$work/log" || failed=1
   record halves "$work/halves.out" "$output/halves_$day.json" || failed=1
 fi
 
+# Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
 if step layers; then
   tuned layers 300s
   HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1

@@ -79,6 +79,10 @@ def run(step, *contents):
 result, passed = run("tune", {"keys": [tuned(2, 100, 101)]})
 if "second_run_differs_by" in result or not passed:
     sys.exit(f"one tuning: {result}, {passed}")
+# Both directions of an instance have its name, and nothing is compared where there is one run.
+result, passed = run("tune", {"keys": [{**tuned(2, 100, 101), "direction": "forward"}, {**tuned(4, 50, 60), "direction": "backward"}]})
+if not passed or [key["direction"] for key in result["keys"]] != ["forward", "backward"]:
+    sys.exit(f"one tuning of two directions: {result}, {passed}")
 for first, second, expected, good in ((tuned(2, 100, 101), tuned(2, 100, 90), 0, True),
                                       (tuned(2, 100, 101), tuned(3, 101, 100), 0.01, True),
                                       (tuned(2, 100, 104), tuned(3, 100.5, 100), 0.04, False)):
