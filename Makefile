@@ -27,6 +27,7 @@ bench-table:
 	tools/speedup_chart.py
 	tools/readme_example.py
 	tools/results_index.py
+	tools/records_table.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
 COMPONENTS ?= runtime compiler host torch dev
