@@ -21,10 +21,11 @@ LAYERS = ("<!-- layers:begin -->", "<!-- layers:end -->")
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
-def newest(folder, step):
-    """(path, report) of the step's last one with times of others; None without any. A part of it has another name."""
+def newest(folder, step, with_peers=True):
+    """(path, report) of the step's last one, with times of others where it is to have them; None without any. A part of it has
+    another name."""
     reports = [(path, load(path)) for path in folder.glob(f"{step}_????-??-??.json")]
-    known = [entry for entry in reports if entry[1].get("step") == step and "peers" in entry[1]]
+    known = [entry for entry in reports if entry[1].get("step") == step and ("peers" in entry[1] or not with_peers)]
     return max(known, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
 
 
@@ -57,12 +58,18 @@ def render(path, report):
     return "\n".join(lines) + "\n"
 
 
+def tuned_of(report):
+    """Of layers, a sentence on what their kernels come from."""
+    steps = [step.get("tuned") for row in report["results"] for step in row["steps"]]
+    return "All kernels were tuned." if all(steps) else "Some kernels were tuned." if any(steps) else "No kernel was tuned."
+
+
 def render_layers(path, report):
     environment = report["environment"]
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
         f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json).",
-        "Times are in ms, cold L2.",
+        f"Times are in ms, cold L2. {tuned_of(report)}",
         "",
         "| layer | forward | Triton | | training step | Triton | | peak MiB | Triton |",
         "|---|" + "--:|" * 8,
