@@ -100,8 +100,9 @@ KINDS = {
 }
 PREAMBLE = """# Results
 
-Written by `tools/results_index.py`; a test keeps it in step. `bench/run_gpu.sh` makes the files on a machine with a GPU; what they
-mean is in [docs/performance.md](../../docs/performance.md). The names `half`, `third`, `sixth` and `ninth` are of runs over a part of the instances.
+Written by `tools/results_index.py`; a test keeps it in step. `bench/run_gpu.sh` makes the files on a machine with a
+GPU; what they mean is in [docs/performance.md](../../docs/performance.md). Names with `h100` are of an H100, all others
+of an H200. Those with `half`, `third` or another part are of runs over that part of the instances.
 
 """
 
