@@ -1,4 +1,5 @@
-"""Every link of the pages for people leads to a file, and to a heading of it where the link names one."""
+"""Every link of the pages for people leads to a file, and to a heading of it where the link names one; and every recorded result
+that they name is there."""
 import pathlib
 import re
 import sys
@@ -7,6 +8,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("templates/*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+RESULT = re.compile(r"[\w*]+_\d{4}-\d\d-\d\d\.json")
 
 
 def without_code(text):
@@ -35,12 +37,23 @@ def dead_links(page, text):
     return dead
 
 
+def lost_results(text):
+    """Of results, whose names may be patterns, those that no file has."""
+    return [name for name in RESULT.findall(text) if not any((ROOT / "bench" / "results").glob(name))]
+
+
 class Links(unittest.TestCase):
     def test_every_link_leads_somewhere(self):
         self.assertGreater(len(PAGES), 15)
         for page in PAGES:
             with self.subTest(page=str(page.relative_to(ROOT))):
                 self.assertEqual(dead_links(page, page.read_text(encoding="utf-8")), [])
+
+    def test_every_result_that_a_page_names_is_there(self):
+        for page in PAGES:
+            with self.subTest(page=str(page.relative_to(ROOT))):
+                self.assertEqual(lost_results(page.read_text(encoding="utf-8")), [])
+        self.assertEqual(lost_results("`bench_2026-11-21.json`, `lost_2026-11-21.json`, `b*_2026-11-21.json`"), ["lost_2026-11-21.json"])
 
     def test_every_page_of_docs_is_in_its_index(self):
         index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
