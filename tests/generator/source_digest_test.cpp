@@ -10,6 +10,7 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/files.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -149,9 +150,10 @@ TEST_F(SourceDigestTest, CostConstantsChangeEstimatesAlone) {
 
 TEST_F(SourceDigestTest, ATemplateChangesTheSkeletonsThatHaveIt) {
   const GeneratorSources whole = sources();
-  size_t edited = 0;
+  constexpr size_t kEvery = kSanitized ? 5 : 1;  // which takes minutes otherwise
+  size_t found = 0, edited = 0;
   for (const std::string& path : files()) {
-    if (!path.ends_with(".cuh")) continue;
+    if (!path.ends_with(".cuh") || found++ % kEvery != 0) continue;
     const std::string text = read(path);
     append(path);
     std::set<std::string> users;
@@ -164,7 +166,7 @@ TEST_F(SourceDigestTest, ATemplateChangesTheSkeletonsThatHaveIt) {
     write(path, text);
     ++edited;
   }
-  EXPECT_GT(edited, 20U);
+  EXPECT_GT(edited, 20U / kEvery);
 }
 
 TEST_F(SourceDigestTest, ASkeletonsOwnFilesAreNoOthers) {

@@ -8,6 +8,7 @@
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/program.h"
 #include "compiler/support/json.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -32,8 +33,11 @@ TEST(StepOperators, AreOperatorsWithKernels) {
   }
 }
 
-// They change one parameter at a time: two of them together bring no other step.
+// They change one parameter at a time: two of them together bring no other step. Under a sanitizer, which sees nothing
+// in one pair that it does not see in another, a few of the pairs do.
 TEST(StepOperators, FollowFromParametersOneByOne) {
+  constexpr size_t kEvery = kSanitized ? 13 : 1;
+  size_t pairs = 0;
   for (const std::string_view op : operator_names()) {
     std::vector<std::string> steps = step_operators(op);
     if (steps.empty()) continue;
@@ -50,6 +54,7 @@ TEST(StepOperators, FollowFromParametersOneByOne) {
       for (const auto& [other, also_unused] : properties.items()) {
         for (const Json& first : values(one)) {
           for (const Json& second : one < other ? values(other) : std::vector<Json>()) {
+            if (pairs++ % kEvery != 0) continue;
             Json json = smallest;
             json[one] = first;
             json[other] = second;
