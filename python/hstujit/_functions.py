@@ -187,7 +187,7 @@ def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.P
 def docstring_of(described: Interface) -> str:
     operator = described.op
     what = f"``{operator}``" if described.direction == "forward" else f"Backward of ``{operator}``"
-    lines = [f"{what} (docs/ops.md#{operator}).", "", "Args:"]
+    lines = [f'{what} (docs/ops.md, "{operator}").', "", "Args:"]
     lines += [f"    {a.name}: {_about(described, a)}" for a in described.call_order]
     for parameter in described.parameters:
         allowed = f" One of {', '.join(parameter.allowed)}." if parameter.allowed else ""
