@@ -14,6 +14,8 @@ import re
 import statistics
 import sys
 
+from record_traffic import traffic
+
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
 BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
 WITH_PEERS = ("rows", "sequences", "products", "layers")
@@ -282,7 +284,7 @@ def main():
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
         "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "profile", "startup",
-        "compare", *BENCHES))
+        "compare", "traffic", *BENCHES))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
@@ -295,7 +297,7 @@ def main():
         named = {} if arguments.step == "bench" else {"step": arguments.step}
         write(output, named | {"untuned": untuned_of(before) for before in untuned} | peers | report)
         return 0 if good else 1
-    result, good = globals()[arguments.step](*inputs)
+    result, good = traffic(*inputs) if arguments.step == "traffic" else globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
         "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Six more steps: "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Seven more steps: "traffic", attention on other lengths; "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
@@ -321,6 +321,19 @@ if step halves; then
 fi
 
 # Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
+# Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how). TRAFFIC_ONLY=REGEX takes some of the cells.
+if step traffic; then
+  python3 "$here/traffic.py" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/traffic.json" || failed=1
+  $hstujit tune --config "$work/traffic.json" --budget 300s --json --cache-dir "$work/traffic" > "$work/traffic_tune.json" 2> "$work/log" || failed=1
+  $hstujit bench --config "$work/traffic.json" --cache-dir "$work/traffic" --out "$work/traffic_tuned.out" || failed=1
+  peers=
+  if [ -n "${GENERATIVE_RECOMMENDERS:-}" ]; then
+    peers=$work/traffic_peers.json
+    HSTUJIT_CACHE_DIR=$work/traffic python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" --config "$work/traffic.json" > "$peers" || failed=1
+  fi
+  record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
+fi
+
 if step layers; then
   tuned layers 300s
   HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Times attention beside the public Triton operator of Generative Recommenders: the same tensors in the same process.
+
+    bench/attention_peers.py --generative-recommenders CHECKOUT [--config FILE] [--op REGEX] [--repeats N] > attention_peers.json
+
+The config is a grid such as bench/grid.json, or one that bench/traffic.py wrote. Backward is the kernels alone: neither side goes
+through autograd. Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that.
+"difference" is the distance of both results, over the norm of the public one, in float32.
+
+Each cell has a process of its own. One configuration of the public backward kernel accesses memory that is not its own, which ends
+the process while Triton tunes: then the cell says so, and what was timed before stays.
+"""
+
+import argparse
+import inspect
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import torch
+from row_peers import FLUSH_BYTES, time_of, write_report
+
+GRID = pathlib.Path(__file__).parent / "grid.json"
+HOST_CYCLES = 4_000_000  # of the GPU: longer than the host needs for one call of either
+MASK = ("max_attn_len", "contextual_seq_len")
+
+
+def read_cells(path):
+    text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    read = json.loads(text)
+    return read if isinstance(read, list) else [{**read.get("defaults", {}), **op} for op in read["ops"]]
+
+
+class Call:
+    """Tensors of a cell, and both ways to compute it."""
+
+    def __init__(self, cell):
+        torch.manual_seed(0)
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.get("dtype", "bf16")]
+        lengths = torch.tensor(cell["lengths"])
+        heads, self.max_seq_len = cell["heads"], cell["max_seq_len"]
+        self.alpha = cell.get("alpha", 1 / cell["attn_dim"])
+        self.mask = {name: cell.get(name, 0) for name in MASK}
+        self.offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).cuda()
+        rows, targets = int(lengths.sum()), int(cell.get("num_targets", 0))
+        self.targets = lengths.clamp(max=targets).cuda() if targets else None
+
+        def tensor(columns):
+            return torch.randn(rows, heads, columns, dtype=dtype, device="cuda")
+
+        self.q, self.k = tensor(cell["attn_dim"]), tensor(cell["attn_dim"])
+        self.v, self.dout = tensor(cell["hidden_dim"]), tensor(cell["hidden_dim"])
+
+    def own(self):
+        import hstujit.torch  # registers the operators
+
+        ops, common = torch.ops.hstujit, (self.offsets, self.max_seq_len, self.alpha, self.targets)
+        qkv = (self.q, self.k, self.v)
+        return (lambda: ops.hstu_attention(*qkv, *common, **self.mask),
+                lambda: ops.hstu_attention_backward(*qkv, self.dout, *common, **self.mask)[:3])
+
+    def public(self):
+        from generative_recommenders.ops.triton import triton_hstu_attention as triton
+
+        gradients = [torch.empty_like(tensor) for tensor in (self.q, self.k, self.v)]
+        given = {"N": self.max_seq_len, "q": self.q, "k": self.k, "v": self.v, "seq_offsets": self.offsets, "alpha": self.alpha,
+                 "num_targets": self.targets, "sort_by_length_indices": None, "enable_tma": False, "num_softmax_heads": 0,
+                 "dout": self.dout, **dict(zip(("dq", "dk", "dv"), gradients, strict=True)), **self.mask}
+
+        def call(function):
+            # What it takes of these: not every version has all.
+            names = inspect.signature(getattr(function, "_init_fn", function)).parameters
+            return function(**{name: given[name] for name in names})
+
+        def backward():
+            call(triton.triton_hstu_attention_bwd)
+            return gradients
+
+        return lambda: call(triton.triton_hstu_attention_fwd), backward
+
+
+def difference(ours, public):
+    norm = sum(tensor.float().square().sum() for tensor in public).sqrt()
+    distance = sum((a.float() - b.float()).square().sum() for a, b in zip(ours, public, strict=True)).sqrt()
+    return round((distance / norm).item(), 5)
+
+
+def time_cell(cell, repeats):
+    """Prints a line of JSON for each time that it has taken: the process may end before the next one."""
+    call = Call(cell)
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    for direction, own, public in zip(("forward", "backward"), call.own(), call.public(), strict=True):
+        ours = own()
+        print(json.dumps({direction: {"hstujit": time_of(own, flush, repeats, HOST_CYCLES)}}), flush=True)
+        ours = ours if isinstance(ours, tuple) else (ours,)
+        theirs = public()
+        theirs = theirs if isinstance(theirs, list) else [theirs]
+        compared = {"triton": time_of(public, flush, repeats, HOST_CYCLES), "difference": difference(ours, theirs)}
+        print(json.dumps({direction: compared}), flush=True)
+
+
+def in_a_process(cell, options):
+    """What a process of its own prints of a cell, and why it ended, if it did before its time."""
+    command = [sys.executable, __file__, "--generative-recommenders", options.generative_recommenders, "--repeats",
+               str(options.repeats), "--cell", "-"]
+    result = {"name": cell["name"], "rows": sum(cell["lengths"])}
+    try:
+        ended = subprocess.run(command, input=json.dumps(cell), capture_output=True, text=True, timeout=options.timeout, check=False)
+        out, error = ended.stdout, ended.stderr if ended.returncode else ""
+    except subprocess.TimeoutExpired as expired:
+        out, error = (expired.stdout or b"").decode(), f"it took longer than {options.timeout} s"
+    for line in out.splitlines():
+        if line.startswith("{"):
+            for direction, times in json.loads(line).items():
+                result.setdefault(direction, {}).update(times)
+    if error:
+        result["ended"] = error.strip().splitlines()[-1][:300]
+        print(f"{cell['name']}: {result['ended']}", file=sys.stderr)
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", required=True, help="a checkout of the public package")
+    parser.add_argument("--config", type=pathlib.Path, default=GRID)
+    parser.add_argument("--op", default="", metavar="REGEX", help="only cells whose name has a match")
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument("--timeout", type=int, default=180, help="seconds for a cell, most of which Triton tunes")
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cell:
+        sys.path.insert(0, options.generative_recommenders)
+        time_cell(json.load(sys.stdin), options.repeats)
+        return
+    cells = [cell for cell in read_cells(options.config) if re.search(options.op, cell["name"])]
+    results = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("attention_peers: told to stop; what was timed is written"))
+    try:
+        for cell in cells:
+            results.append(in_a_process(cell, options))
+    finally:
+        write_report(sys.stdout, results)
+
+
+if __name__ == "__main__":
+    main()

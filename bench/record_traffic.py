@@ -1,0 +1,68 @@
+"""The recorded result of bench/run_gpu.sh's step "traffic" (bench/record.py): each cell that is the same in every run, and of those
+that were drawn anew how figures are distributed, so that no kernel is shaped to them."""
+
+import json
+import math
+import re
+import statistics
+
+DRAWN = re.compile(r"^(?P<cell>.*)_seed_(?P<seed>\d+)$")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def spread(values):
+    """Of positive numbers: how many, the extremes, the median and the geometric mean."""
+    values = sorted(values)
+    if not values:
+        return {"cells": 0}
+    return {"cells": len(values), "least": round(values[0], 3), "median": round(statistics.median(values), 3),
+            "geometric_mean": round(math.exp(statistics.fmean(map(math.log, values))), 3), "most": round(values[-1], 3)}
+
+
+def figures(tuned, bench, peers):
+    """By name and direction: ms as tuned and as the cost model chooses, the share of the limit, and the public operator's ms."""
+    result = {}
+    for row in bench["results"]:
+        if "median_ms" in row:
+            result[row["name"], row["direction"]] = {"ms": row["median_ms"], "of_limit": row["limit_ms"] / row["median_ms"],
+                                                     "rows": row["rows"]}
+    for key in tuned["keys"]:
+        found = result.get((key["name"], key["direction"]))
+        if found and key.get("heuristic_us") and key.get("winner_us"):
+            found["slower_untuned"] = key["heuristic_us"] / key["winner_us"]
+    for cell in peers["times"]:
+        for direction in ("forward", "backward"):
+            times, found = cell.get(direction, {}), result.get((cell["name"], direction))
+            if found and "triton" in times:
+                # Both of one process: the benchmark's own time is of other clocks.
+                found |= {"triton_ms": times["triton"], "speedup": times["triton"] / times["hstujit"], "difference": times["difference"]}
+    return result
+
+
+def traffic(tuned, bench, peers=None):
+    """Reports of hstujit tune and bench, and of bench/attention_peers.py where there are others' times."""
+    found = figures(load(tuned), load(bench), load(peers) if peers else {"times": []})
+    cells, drawn, seeds = {}, {}, set()
+    for (name, direction), cell in found.items():
+        match = DRAWN.match(name)
+        if not match:
+            cells.setdefault(name, {})[direction] = {k: round(v, 5) if isinstance(v, float) else v for k, v in cell.items()}
+            continue
+        seeds.add(int(match["seed"]))
+        for figure in ("speedup", "of_limit", "slower_untuned"):
+            if figure in cell:
+                drawn.setdefault(direction, {}).setdefault(figure, []).append(cell[figure])
+    result = {"cells": cells, "drawn": {"seeds": sorted(seeds)} | {
+        direction: {figure: spread(values) for figure, values in of.items()} for direction, of in drawn.items()}}
+    for direction in ("forward", "backward"):
+        speedups = spread(cell["speedup"] for (_, other), cell in found.items() if other == direction and "speedup" in cell)
+        if speedups["cells"]:
+            print(f"{direction}: {speedups['geometric_mean']} times the public operator's speed, at least {speedups['least']}")
+    behind = sorted(f"{name} {direction}" for (name, direction), cell in found.items()
+                    if "speedup" in cell and cell["speedup"] < cell.get("slower_untuned", 1))
+    print(f"{len(found)} cells; untuned behind the public operator: {', '.join(behind) or 'none'}")
+    return result, bool(found)
