@@ -140,6 +140,8 @@ class Layers(unittest.TestCase):
             ("max_attn_len", -2, "an integer from -1 to 268435456, or None"),
             ("contextual_seq_len", -1, "an integer from 0 to 268435456"),
             ("backward_head_groups", 0, "an integer from 1 to 1024"),
+            ("precision", "fp32", "tf32 or ieee"),
+            ("precision", None, "tf32 or ieee"),
             ("contextual_seq_len", None, "an integer from 0 to 268435456"),
         ):
             sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
@@ -177,7 +179,8 @@ class Layers(unittest.TestCase):
     def test_a_layer_is_that_of_plain_pytorch(self):
         targets = torch.tensor([2, 0, 3])
         less_memory = {"recompute_attn": True, "backward_head_groups": 2}
-        options = ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}, less_memory)
+        ieee = {"precision": "ieee"}
+        options = ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}, less_memory, ieee)
         types = ((torch.bfloat16, 1e-2, 3e-2), (torch.float32, 1e-5, 1e-5))
         for more, (dtype, bound, bound_of_gradients) in itertools.product(options, types):
             with self.subTest(more, dtype=dtype):

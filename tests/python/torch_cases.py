@@ -75,7 +75,7 @@ def cases():
     yield "addmm_transposed", "addmm", (half, tensor(24, half.size(1), seed=13).half(), 0.25), transposed
     yield "addmm_plain", "addmm", (half, weights, 2.0), {}
     yield "addmm_wgrad", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0), {}
-    yield "addmm_wgrad_bias", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0, 0.5), {"bias": True}
+    yield "addmm_wgrad_bias", "addmm_wgrad", (half, tensor(ROWS, 24, seed=11).half(), 2.0, 0.5), {}
     dense, row = tensor(3, 16, 24, seed=21).half(), tensor(3, 24, seed=22).half()
     yield "bmm", "jagged_dense_bmm_broadcast_add", (half, dense, offsets(), 8, row), {}
     yield "bmm_elementwise", "jagged_dense_bmm_broadcast_add", (

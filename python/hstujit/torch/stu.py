@@ -43,9 +43,10 @@ class STULayerConfig:
         contextual_seq_len: leading rows that see the whole history.
         recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
         backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
+        precision: of products of fp32 rows, "tf32" or "ieee".
 
     Raises:
-        hstujit.errors.InvalidArgumentError: a number that no layer can have.
+        hstujit.errors.InvalidArgumentError: a value that no layer can have.
     """
 
     embedding_dim: int
@@ -65,9 +66,10 @@ class STULayerConfig:
     contextual_seq_len: int = 0
     recompute_attn: bool = False
     backward_head_groups: int = 1
+    precision: str = "tf32"
 
     def __post_init__(self) -> None:
-        _check_numbers(self)
+        _check_values(self)
 
 
 STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
@@ -84,7 +86,7 @@ _COUNTS = {
 }
 
 
-def _check_numbers(config: STULayerConfig) -> None:
+def _check_values(config: STULayerConfig) -> None:
     properties = operators()["stu_layer"]["parameters"]["properties"]
     wrong = []
     for name, parameter in _COUNTS.items():
@@ -102,8 +104,15 @@ def _check_numbers(config: STULayerConfig) -> None:
         wrong.append(f"output_dropout_ratio is {ratio!r}; it must be a number from 0 to 1")
     if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
         wrong.append(f"attn_alpha is {alpha!r}; it must be a finite number, or None")
+    precisions = properties["precision"]["enum"]
+    if _precision(config) not in precisions:
+        wrong.append(f"precision is {config.precision!r}; it must be {' or '.join(precisions)}")
     if wrong:
         raise InvalidArgumentError("\n".join(wrong))
+
+
+def _precision(config: STULayerConfig) -> str:
+    return getattr(config, "precision", "tf32")  # the public package's has none
 
 
 @dataclass
@@ -183,13 +192,13 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
 class STULayer(torch.nn.Module):
     """A layer in one call: ``stu_layer`` of docs/ops.md, and over a cache ``cached_stu_layer``.
 
-    x is bf16, fp16, or fp32, whose products are tf32 on a GPU. Parameters may be fp32: they are rounded to the type of
-    x, as in the public package.
+    x is bf16, fp16, or fp32, whose products have the precision of the configuration. Parameters may be fp32: they are
+    rounded to the type of x, as in the public package.
     """
 
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
-        _check_numbers(config)  # it may have been changed, or be the public package's
+        _check_values(config)  # it may have been changed, or be the public package's
         self.config, self.is_inference = config, is_inference
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
@@ -372,6 +381,7 @@ class STULayer(torch.nn.Module):
             "max_attn_len": config.max_attn_len or 0,
             "contextual_seq_len": config.contextual_seq_len,
             "group_norm": config.use_group_norm,
+            "precision": _precision(config),
         }
 
     def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: _Kept) -> None:
@@ -423,6 +433,7 @@ class STULayer(torch.nn.Module):
             "attn_dim": config.attention_dim,
             "hidden_dim": config.hidden_dim,
             "dtype": dtype_name(dtype),
+            "precision": _precision(config),
             "weight_dtype": dtype_name(weight_dtype or dtype),
             "offsets_dtype": dtype_name(offsets_dtype),
             "causal": config.causal,
