@@ -69,9 +69,9 @@ bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.
 bool same_workload(const UntimedCandidate&, const UntimedCandidate&) { return true; }
 
 // A config as same_config() compares it. What is no JSON is the same as itself alone.
-nlohmann::json config_key(std::string_view config) {
+SortedJson config_key(std::string_view config) {
   const Result<Json> json = parse_json(config);
-  return json.ok() ? nlohmann::json(*json) : nlohmann::json(config);
+  return json.ok() ? SortedJson(*json) : SortedJson(config);
 }
 
 // A list of findings that others are merged into; both may have thousands. Erased ones stay until finish().
@@ -111,7 +111,7 @@ class MergedList {
  private:
   std::vector<Candidate>& list_;
   std::vector<bool> erased_;
-  std::map<nlohmann::json, std::vector<size_t>> places_;  // of each config
+  std::map<SortedJson, std::vector<size_t>> places_;  // of each config
 };
 
 Result<Json> config_to_json(const std::string& config) {
@@ -198,9 +198,9 @@ bool same_config(std::string_view a, std::string_view b) {
   const std::optional<Imprint> a_imprint = imprint(a);
   const std::optional<Imprint> b_imprint = imprint(b);
   if (a_imprint && b_imprint && *a_imprint != *b_imprint) return false;
-  // nlohmann::json, unlike ordered_json, compares objects without regard to the order of members.
+  // Without regard to the order of members.
   const Result<Json> left = parse_json(a), right = parse_json(b);
-  return left.ok() && right.ok() && nlohmann::json(*left) == nlohmann::json(*right);
+  return left.ok() && right.ok() && SortedJson(*left) == SortedJson(*right);
 }
 
 std::vector<TimedCandidate> TuningRecord::timings() const {
@@ -246,7 +246,7 @@ class Drifts {
   double of(const TimedCandidate& timing) const {
     const TimingBaseline& baseline = timing.baseline;
     if (baseline.config.empty()) return 1;
-    const nlohmann::json config = config_key(baseline.config);
+    const SortedJson config = config_key(baseline.config);
     const auto latest = times_.find(config);
     if (latest != times_.end() && latest->second->source_digest == baseline.source_digest)
       return latest->second->median_us / baseline.median_us;
@@ -256,8 +256,8 @@ class Drifts {
   }
 
  private:
-  std::map<nlohmann::json, const TimedCandidate*> times_;
-  std::map<std::pair<nlohmann::json, std::string>, double> firsts_;  // of each baseline
+  std::map<SortedJson, const TimedCandidate*> times_;
+  std::map<std::pair<SortedJson, std::string>, double> firsts_;  // of each baseline
 };
 
 }  // namespace
@@ -335,7 +335,7 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
 }
 
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
-  using Finding = std::tuple<nlohmann::json, std::string, std::string>;
+  using Finding = std::tuple<SortedJson, std::string, std::string>;
   std::set<Finding> timed, rejected;
   for (const TimedCandidate& candidate : whole.timed) {
     timed.insert({config_key(candidate.config), candidate.workload, candidate.source_digest});

@@ -2,11 +2,12 @@
 #
 # Fails when a source parses or writes JSON, or reads a file, by itself: compiler/support/json.h bounds how deep a text
 # may be nested, and compiler/support/files.h what is read at all. The former also says how values go, which every source
-# that has some must know.
+# that has some must know, and of which types they may be.
 cmake_minimum_required(VERSION 3.25)
 
 set(json "[Jj]son::(parse|accept|sax_parse)[ \t]*[(]|[.>]dump[(]")
 set(values "include <nlohmann/json[.]hpp>")
+set(types "nlohmann::(basic_)?json([^_A-Za-z]|$)")
 set(files "ifstream|fopen[ \t]*[(]|std::fread")
 
 # Fails for each line of a source that matches `pattern`, but in the files after it.
@@ -33,6 +34,7 @@ endfunction()
 
 check("${json}" "the functions of compiler/support/json.h" compiler/support/json.cpp)
 check("${values}" "compiler/support/json.h" compiler/support/json.h)
+check("${types}" "Json or SortedJson of compiler/support/json.h" compiler/support/json.h)
 check("${files}" "the functions of compiler/support/files.h")
 if(checked EQUAL 0)
   message(SEND_ERROR "no file was checked below ${ROOT}")

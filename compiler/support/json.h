@@ -16,20 +16,35 @@
 // a list first, so that no depth costs stack; where memory has run out, that ends the process, since destructors throw
 // nothing. Values of this project are never deep (kMaxReportDepth). Whoever has values includes this header and not the
 // library's, so that all of them go in this way; cmake/check_reads.cmake sees to that, too.
+namespace hstujit {
+
+template <typename Value>
+void end_json_value(Value& value, nlohmann::detail::value_t type) {
+  using Type = nlohmann::detail::value_t;
+  // One that was to become a list, an object or a text, and had no memory to, holds a null pointer.
+  if (type == Type::object) {
+    delete value.object;
+  } else if (type == Type::array) {
+    delete value.array;
+  } else if (type == Type::string) {
+    delete value.string;
+  } else if (type == Type::binary) {
+    delete value.binary;
+  }
+}
+
+}  // namespace hstujit
+
 namespace nlohmann {
 
 template <>
 inline void ordered_json::json_value::destroy(value_t type) {
-  // One that was to become a list, an object or a text, and had no memory to, holds a null pointer.
-  if (type == value_t::object) {
-    delete object;
-  } else if (type == value_t::array) {
-    delete array;
-  } else if (type == value_t::string) {
-    delete string;
-  } else if (type == value_t::binary) {
-    delete binary;
-  }
+  hstujit::end_json_value(*this, type);
+}
+
+template <>
+inline void json::json_value::destroy(value_t type) {
+  hstujit::end_json_value(*this, type);
 }
 
 }  // namespace nlohmann
@@ -37,6 +52,10 @@ inline void ordered_json::json_value::destroy(value_t type) {
 namespace hstujit {
 
 using Json = nlohmann::ordered_json;
+
+// For comparing: equal whatever order members came in. No other types of values are used, since these go as is said
+// above.
+using SortedJson = nlohmann::json;
 
 // How deep lists and objects of a text may lie in each other. Values are copied, compared and written by recursion, so
 // an unbounded depth would be as much stack. Nothing that the project reads or writes has more than ten levels.

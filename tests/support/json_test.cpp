@@ -170,17 +170,19 @@ bool runs_out_of_memory(const Body& body) {
   return false;
 }
 
-// The library's destructor takes memory: std::bad_alloc ended a process on its way through a value.
+// The library's destructors take memory: std::bad_alloc ended a process on its way through a value.
 TEST(Json, ValuesGoWhereThereIsNoMemory) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer's own memory cannot be limited";
   EXPECT_TRUE(with_little_memory([] {
     Json value = json_or_null(R"({"a": [1, [2], {"b": "a text that lies in memory of its own"}], "c": {"d": {}}})");
+    SortedJson sorted = value;
     Json nothing, list;
     const std::string name = "a";
     const AllMemory all;
     // What was to become an object or a list, and could not.
     const bool none = runs_out_of_memory([&] { nothing[name] = 1; }) && runs_out_of_memory([&] { list.push_back(1); });
     value = nothing = list = nullptr;
+    sorted = nullptr;
     return none;
   }));
 }

@@ -75,7 +75,7 @@ Result<std::vector<std::vector<double>>> WorkerBench::time(const std::vector<int
   std::vector<std::vector<double>> samples;
   try {
     reply.at("samples").get_to(samples);
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return Status(Code::kInternal, fmt::format("the worker's answer to \"time\": {}", error.what()));
   }
   if (samples.size() != numbers.size()) {

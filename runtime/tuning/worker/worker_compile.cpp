@@ -19,7 +19,7 @@ Result<CompileRequest> parse_compile_request(const Json& json) {
     HSTUJIT_ASSIGN_OR_RETURN(request.config, parse_kernel_config(json.at("config")));
     HSTUJIT_ASSIGN_OR_RETURN(request.device, parse_device_spec(json.at("device")));
     request.lineinfo = json.at("lineinfo").get<bool>();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return Status(Code::kInvalidArgument, fmt::format("compile request of a worker: {}", error.what()));
   }
   return request;

@@ -37,7 +37,7 @@ Result<WorkerProblem> parse_worker_problem(const Json& json) {
     problem.lengths.other_rows = json.at("other_rows").get<decltype(problem.lengths.other_rows)>();
     problem.lengths.max_seq_len = json.at("max_seq_len").get<int64_t>();
     problem.alpha = json.at("alpha").get<double>();
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return Status(Code::kInvalidArgument, fmt::format("problem of a worker: {}", error.what()));
   }
   return problem;

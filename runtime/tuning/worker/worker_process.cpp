@@ -46,7 +46,7 @@ std::string shortened(std::string message) {
 Status status_of(const nlohmann::ordered_json& head, const std::string& action) {
   try {
     return {code_from(head.at("code").get<int>()), shortened(head.at("message").get<std::string>())};
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return {Code::kInternal, fmt::format("the worker's answer to \"{}\": {}", action, error.what())};
   }
 }
