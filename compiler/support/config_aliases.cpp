@@ -48,10 +48,13 @@ void rename_value(Json& config, const char* field, const Alias (&aliases)[kCount
 Json with_current_names(Json config) {
   if (!config.is_object()) return config;
   Json renamed = Json::object();
-  for (auto& [name, value] : config.items()) {
+  // The object itself would look through all of its members before it takes another.
+  auto& members = renamed.get_ref<Json::object_t&>();
+  for (auto& [name, value] : config.get_ref<Json::object_t&>()) {
     const std::string current(current_name(name, kFields));
     // A field that is given by both names keeps the earlier one, which readers refuse.
-    renamed[config.contains(current) ? name : current] = std::move(value);
+    const bool stays = current == name || config.contains(current);
+    members.emplace_back(stays ? name : current, std::move(value));
   }
   rename_value(renamed, "skeleton", kSkeletons);
   rename_value(renamed, "schedule", kSchedules);
