@@ -14,8 +14,9 @@ namespace hstujit {
 
 namespace {
 
-// A name that nobody knows may be of any length.
-constexpr size_t kLongestPath = 120;
+// A longer name that nobody knows has no place of its own but its object's, since the mistakes of a default are copied
+// for each entry that takes it.
+constexpr size_t kLongestPlaced = 1000;
 
 Json initial_of(const FieldSlot& slot) { return slot.write(slot.value); }
 
@@ -74,10 +75,12 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       hint = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";
       hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
     }
-    std::string place = join_path(path, name);
-    Status status(Code::kInvalidConfig, fmt::format("{} (value {}) is not a known field{}{}",
-                                                    printable(place, kLongestPath), brief_json(value), of, hint));
-    mistakes.add({std::move(place), std::move(status), true});
+    const bool placed = name.size() <= kLongestPlaced;
+    const std::string shown = join_path(path, name.substr(0, kLongestPlaced));
+    Status status(Code::kInvalidConfig,
+                  fmt::format("{} (value {}) is not a known field{}{}", printable(shown, kLongestUnknownName),
+                              brief_json(value), of, hint));
+    mistakes.add({placed ? shown : path, std::move(status), placed});
   }
   return true;
 }

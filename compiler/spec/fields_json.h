@@ -23,6 +23,9 @@ Status value_error(const std::string& path, const Json& value, std::string_view 
 // type.
 Status choice_error(const Json& json, const FieldRules& rules, const std::string& path, const Json& example);
 
+// What is shown of a path with a name that nobody knows, which may be of any length.
+inline constexpr size_t kLongestUnknownName = 120;
+
 // Each name of the object that is not among `allowed` is a mistake, with those that it may stand for. False, and a
 // mistake itself, where `json` is no object. `op`: the operator whose fields they are, where they are those of one.
 bool check_names(const Json& json, const std::string& path, const std::vector<std::string_view>& allowed,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "compiler/support/json.h"
@@ -22,28 +21,42 @@ bool is_plain(std::string_view name) {
   });
 }
 
-// The path of what is around a value.
-void go_out(std::string& path) {
-  const size_t end = path.find_last_of(".[");
-  path.resize(end == std::string::npos ? 0 : end);
+// A name as a step of a path.
+std::string step_of(std::string_view name) {
+  return is_plain(name) ? std::string(name) : fmt::format("[{}]", quote(name, name.size() * kLongestEscape));
 }
 
-// Goes over the tokens of a text. Depth costs memory of its own, none of the stack.
+// Takes the first step off a path that is not empty, without the dot before it.
+std::string_view take_step(std::string_view& path) {
+  if (path.starts_with('.')) path.remove_prefix(1);
+  size_t end = 0;
+  if (path.starts_with("[\"")) {
+    for (end = 2; end < path.size() && path[end] != '"';) end += path[end] == '\\' ? 2 : 1;
+    end += 2;  // the quote and the bracket
+  } else {
+    end = path.find_first_of(".[", 1);
+  }
+  const std::string_view step = path.substr(0, end);
+  path.remove_prefix(step.size());
+  return step;
+}
+
+// Goes over the tokens of a text and notes the places of what is wanted. Depth costs memory of its own, none of the
+// stack. Below what nobody wants, names are not looked at.
 class Scanner {
  public:
-  using Found = std::function<void(const std::string& path, const JsonPlace& place)>;
+  using Node = JsonPlaces::Node;
 
-  Scanner(std::string_view text, const Found& found) : text_(text), found_(found) {}
+  Scanner(std::string_view text, Node& root) : text_(text), root_(root) {}
 
   void scan() {
     if (text_.starts_with("\xEF\xBB\xBF")) byte_ = 3;
     skip_blanks();
-    read_value(byte_);
+    read_value(byte_, &root_);
     while (!open_.empty()) {
       skip_blanks();
       if (byte_ >= text_.size()) return;
       Container& container = open_.back();
-      path_.resize(container.path_size);
       const char c = text_[byte_];
       if (c == ']' || c == '}') {
         open_.pop_back();
@@ -51,20 +64,26 @@ class Scanner {
       } else if (c == ',') {
         ++byte_;
       } else if (container.is_list) {
-        path_ += fmt::format("[{}]", container.index++);
-        read_value(byte_);
+        const size_t index = container.index++;
+        read_value(byte_, wants_part(container.node) ? part(*container.node, fmt::format("[{}]", index)) : nullptr);
       } else {
-        read_member();
+        read_member(container.node);
       }
     }
   }
 
  private:
   struct Container {
-    size_t path_size;
+    Node* node;  // null where nothing in it is wanted
     bool is_list;
     size_t index = 0;
   };
+
+  static bool wants_part(const Node* node) { return node != nullptr && !node->inner.empty(); }
+  static Node* part(Node& node, const std::string& step) {
+    const auto found = node.inner.find(step);
+    return found == node.inner.end() ? nullptr : &found->second;
+  }
 
   void skip_blanks() {
     while (byte_ < text_.size()) {
@@ -96,23 +115,26 @@ class Scanner {
     return text_.substr(begin, byte_ - begin);
   }
 
-  void read_member() {
+  void read_member(Node* around) {
     const size_t begin = byte_;
     const std::string_view token = skip_token();
-    const Json name = json_or_null(token);
     skip_blanks();
     if (byte_ < text_.size() && text_[byte_] == ':') ++byte_;
     skip_blanks();
-    path_ = join_path(path_, name.is_string() ? name.get_ref<const std::string&>() : std::string(token));
-    read_value(begin);
+    Node* node = nullptr;
+    if (wants_part(around)) {
+      const Json name = json_or_null(token);
+      node = part(*around, step_of(name.is_string() ? name.get_ref<const std::string&>() : token));
+    }
+    read_value(begin, node);
   }
 
-  void read_value(size_t name) {
-    found_(path_, {name, byte_});
+  void read_value(size_t name, Node* node) {
+    if (node != nullptr && !node->place) node->place = JsonPlace{name, byte_};
     if (byte_ >= text_.size()) return;
     const char c = text_[byte_];
     if (c == '{' || c == '[') {
-      open_.push_back({path_.size(), c == '['});
+      open_.push_back({node, c == '['});
       ++byte_;
     } else {
       skip_token();
@@ -120,17 +142,16 @@ class Scanner {
   }
 
   std::string_view text_;
-  const Found& found_;
+  Node& root_;
   size_t byte_ = 0;
-  std::string path_;
   std::vector<Container> open_;
 };
 
 }  // namespace
 
 std::string join_path(const std::string& path, std::string_view name) {
-  if (!is_plain(name)) return fmt::format("{}[{}]", path, quote(name, name.size() * kLongestEscape));
-  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+  const bool dotted = !path.empty() && is_plain(name);
+  return fmt::format("{}{}{}", path, dotted ? "." : "", step_of(name));
 }
 
 std::string line_and_column(std::string_view text, size_t byte) {
@@ -142,23 +163,23 @@ std::string line_and_column(std::string_view text, size_t byte) {
 }
 
 JsonPlaces::JsonPlaces(std::string_view text, const std::set<std::string>& paths) {
-  std::set<std::string> wanted = {""};
-  for (std::string path : paths) {
-    while (!path.empty() && wanted.insert(path).second) go_out(path);
+  for (std::string_view path : paths) {
+    Node* node = &root_;
+    while (!path.empty()) node = &node->inner[std::string(take_step(path))];
   }
-  const Scanner::Found keep = [&](const std::string& path, const JsonPlace& place) {
-    if (wanted.contains(path)) places_.emplace(path, place);
-  };
-  Scanner(text, keep).scan();
+  Scanner(text, root_).scan();
 }
 
-JsonPlace JsonPlaces::of(std::string path) const {
-  auto found = places_.find(path);
-  while (found == places_.end() && !path.empty()) {
-    go_out(path);
-    found = places_.find(path);
+JsonPlace JsonPlaces::of(std::string_view path) const {
+  JsonPlace place = root_.place.value_or(JsonPlace());
+  const Node* node = &root_;
+  while (!path.empty()) {
+    const auto found = node->inner.find(take_step(path));
+    if (found == node->inner.end() || !found->second.place) break;
+    node = &found->second;
+    place = *node->place;
   }
-  return found == places_.end() ? JsonPlace() : found->second;
+  return place;
 }
 
 }  // namespace hstujit

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,10 +31,17 @@ class JsonPlaces {
   JsonPlaces(std::string_view text, const std::set<std::string>& paths);
 
   // Of a value that the text lacks, the place of the innermost one around it that is there.
-  JsonPlace of(std::string path) const;
+  JsonPlace of(std::string_view path) const;
+
+  // The values that are wanted, and those around them, by the steps of their paths: "ops", "[2]" and "heads". A name
+  // may have megabytes, and is kept once for all that is below it.
+  struct Node {
+    std::map<std::string, Node, std::less<>> inner;
+    std::optional<JsonPlace> place;  // none where the text lacks it
+  };
 
  private:
-  std::map<std::string, JsonPlace> places_;
+  Node root_;
 };
 
 }  // namespace hstujit

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "compiler/spec/json_text.h"
+#include "tests/support/little_memory.h"
 
 namespace hstujit {
 namespace {
@@ -77,6 +80,28 @@ TEST(JsonPlaces, TextThatIsNoJsonDoesNoHarm) {
 TEST(JsonPlaces, DepthTakesNoStack) {
   const std::string text(200'000, '[');
   EXPECT_EQ(JsonPlaces(text, {"[0]"}).of("[0]").value, 1u);
+}
+
+// A path was stripped at each dot of a name, and each beginning of it kept.
+TEST(JsonPlaces, DotsAndBracketsInANameTakeNoMemory) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer's own memory cannot be limited";
+  std::string name;
+  for (int i = 0; i < 30'000; ++i) name += i % 2 == 0 ? "a." : "[b";
+  const std::string text = R"({"ops": [{")" + name + R"(": {"c": 1}}]})";
+  EXPECT_TRUE(with_little_memory([&] {
+    const std::string path = join_path(join_path("ops[0]", name), "c");
+    return JsonPlaces(text, {path}).of(path).value == text.find('1');
+  }));
+}
+
+// Each name in it had all of the path before it copied.
+TEST(JsonPlaces, NamesBelowALongOneTakeNoTime) {
+  std::string text = "{\"" + std::string(size_t{4} << 20, 'x') + "\": {";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("\"{}\": 1, ", i);
+  text += R"("last": 1}, "b": {"a": 1}})";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(JsonPlaces(text, {"b.a"}).of("b.a").value, text.rfind('1'));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(LineAndColumn, CountFromOneInBytes) {

@@ -35,6 +35,14 @@ std::vector<std::string> lines_of_entry(const std::string& fields) {
                   "}]}");
 }
 
+TEST(Mistakes, ALongNameIsShortenedAndStandsWhereItsObjectDoes) {
+  const std::string name(2000, 'x');
+  const std::string start = "m.json:1:25: ops[0]." + std::string(113, 'x') + "... (value 1) is not a known field";
+  EXPECT_THAT(
+      lines_of(R"({"version": 1, "ops": [ {"name": "a", "op": "silu", "width": 8, "rows": 1, ")" + name + R"(": 1}]})"),
+      ElementsAre(StartsWith(start)));
+}
+
 TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
   EXPECT_THAT(lines_of(R"({
   "version": 2,
