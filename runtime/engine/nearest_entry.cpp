@@ -1,7 +1,6 @@
 #include "runtime/engine/nearest_entry.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -18,9 +17,21 @@ namespace {
 
 using Fields = std::vector<std::pair<std::string, Json>>;
 
-// The members of a JSON text as "<name>.<member>", those of objects in it, too; any other text as one field.
+// Keys that a cache, a frozen file or a recording holds are anybody's. An object is compared member by member as long
+// as it looks like one of this project's: no field of it has more bytes to its name, and no key more fields.
+constexpr size_t kLongestName = 64;
+constexpr size_t kMostFields = 256;
+
+bool has_plain_members(const Json& value) {
+  return value.is_object() && value.size() <= kMostFields &&
+         std::ranges::all_of(value.get_ref<const Json::object_t&>(),
+                             [](const auto& member) { return member.first.size() <= kLongestName; });
+}
+
+// The members of a JSON text as "<name>.<member>", those of objects in it, too; any other text, or object, as one
+// field.
 void add_members(Fields& fields, const std::string& name, const Json& value) {
-  if (!value.is_object()) {
+  if (fields.size() >= kMostFields || !has_plain_members(value)) {
     fields.emplace_back(name, value);
     return;
   }
@@ -116,9 +127,10 @@ std::string value_text(const Json& value) {
   constexpr size_t kLongest = 40, kDigits = 12;
   if (value.is_null()) return "nothing";
   if (value.is_array()) {
-    std::vector<std::string> items;
-    for (const Json& item : value) items.push_back(value_text(item));
-    return fmt::format("{}", fmt::join(items, ", "));
+    std::string items;
+    for (auto item = value.begin(); item != value.end() && items.size() < kLongestShown; ++item)
+      items += (items.empty() ? "" : ", ") + value_text(*item);
+    return printable(items);
   }
   const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
   const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;

@@ -3,6 +3,7 @@
 #include "runtime/engine/nearest_entry.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/support/little_memory.h"
 
 namespace hstujit::test {
 namespace {
@@ -95,6 +96,39 @@ TEST_F(ExplainTest, FieldsOfTheSpecAndOptionsAreNamed) {
   EXPECT_EQ(explained()["cache"]["nearest"]["differs"],
             Json({difference("spec.heads", 3, 2), difference("options", {"--a"}, key_.options),
                   difference("spec.of_another_library", true, nullptr)}));
+}
+
+// The fields of a key had all names around them in their own.
+TEST_F(ExplainTest, AKeyOfLongNamesTakesNoMoreMemoryThanItsText) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer's own memory cannot be limited";
+  Json inner = Json::object();
+  for (int i = 0; i < 200; ++i) inner[fmt::format("{}", i)] = 1;
+  Json spec = json_or_null(key_.spec);
+  spec[std::string(size_t{1} << 20, 'x')] = inner;
+  StoredArtifact entry;
+  entry.metadata.key = key_;
+  entry.metadata.key.spec = spec.dump();
+  EXPECT_TRUE(with_little_memory([&] {
+    const auto nearest = KnownKeys({entry}).nearest(key_);
+    return nearest && nearest->differences.back().field == "spec" && nearest->sentence().size() < 10'000;
+  }));
+}
+
+// Each field of one list was looked for in all of the other.
+TEST_F(ExplainTest, KeysOfManyFieldsAreComparedInNoTime) {
+  StoredArtifact entry;
+  entry.metadata.key = key_;
+  std::string many, other;
+  for (int i = 0; i < 60'000; ++i) many += fmt::format(",\"a{}\":1", i);
+  for (int i = 60'000; i > 0; --i) other += fmt::format(",\"b{}\":1", i);
+  entry.metadata.key.spec = R"({"op":"hstu_attention")" + many + "}";
+  key_.spec = R"({"op":"hstu_attention")" + other + "}";
+  entry.metadata.key.options = std::vector<std::string>(40'000, "-an-option");
+  const auto start = std::chrono::steady_clock::now();
+  const auto nearest = KnownKeys({entry}).nearest(key_);
+  ASSERT_TRUE(nearest);
+  EXPECT_LT(nearest->sentence().size(), 10'000u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST_F(ExplainTest, OtherOperatorsAndArchitecturesAreNotNear) {
