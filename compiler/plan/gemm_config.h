@@ -24,14 +24,15 @@ struct GemmConfig {
 
   static constexpr auto fields() {
     using C = GemmConfig;
-    return std::make_tuple(field("block_m", &C::block_m, "rows of a tile", 0, 512),
-                           field("block_n", &C::block_n, "columns of a tile", 0, 512),
-                           field("stages", &C::stages, "stages of the pipeline", 1, 16),
-                           field("consumers", &C::consumers, "warpgroups that multiply", 1, 4),
-                           field("ping_pong", &C::ping_pong, "consumers take turns"),
-                           field("split_k", &C::split_k, "CTAs that share a sum", 1, 256),
-                           field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64),
-                           field("cluster", &C::cluster, "CTAs that share columns by multicast", 1, 8));
+    return std::make_tuple(
+        field("block_m", &C::block_m, "rows of a tile", 0, 512),
+        field("block_n", &C::block_n, "columns of a tile", 0, 512),
+        field("stages", &C::stages, "stages of the pipeline", 1, 16),
+        field("consumers", &C::consumers, "warpgroups that multiply", 1, 4),
+        field("ping_pong", &C::ping_pong, "consumers take turns"),
+        field("split_k", &C::split_k, "CTAs that share a sum", 1, 256),
+        field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64).keeping_registers(),
+        field("cluster", &C::cluster, "CTAs that share columns by multicast", 1, 8));
   }
 };
 

@@ -92,6 +92,19 @@ std::string key_text(const KernelConfig& config) {
   return dump_json(write(config, [](const auto& value, const auto& initial) { return value != initial; }));
 }
 
+bool same_registers(const KernelConfig& a, KernelConfig b) {
+  if (a.skeleton != b.skeleton || a.tunables.index() != b.tunables.index()) return false;
+  std::visit(
+      [&]<typename Tunables>(const Tunables& of_a) {
+        auto& of_b = std::get<Tunables>(b.tunables);
+        for_each_field(of_b, [&](const auto& field, auto& value) {
+          if (field.keeps_registers) value = of_a.*(field.member);
+        });
+      },
+      a.tunables);
+  return a == b;
+}
+
 namespace {
 
 // The fields that are wrong go to `mistakes`.

@@ -74,6 +74,8 @@ Status check_config_fields(const nlohmann::ordered_json& json, const std::string
 // defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
 // never changes.
 std::string key_text(const KernelConfig& config);
+// Whether two configs differ, if at all, only in what does not change how many registers a kernel needs.
+bool same_registers(const KernelConfig& a, KernelConfig b);
 // For tables: "sm90_forward 128x128 stages=2 consumers=2 persistent". Fields with their default are left out, and two
 // configs of one operator that differ read differently.
 std::string describe(const KernelConfig& config);

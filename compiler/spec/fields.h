@@ -23,6 +23,7 @@ struct FieldRules {
   int64_t multiple = 1;  // integers are multiples of this
   // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
+  bool keeps_registers = false;  // of a kernel config: its kernel has as many registers, whatever the value is
 };
 
 template <typename Owner, typename Value>
@@ -32,6 +33,11 @@ struct Field : FieldRules {
   constexpr Field one_of(std::string_view allowed) const {
     Field copy = *this;
     copy.choices = allowed;
+    return copy;
+  }
+  constexpr Field keeping_registers() const {
+    Field copy = *this;
+    copy.keeps_registers = true;
     return copy;
   }
   constexpr Field multiple_of(int64_t factor) const {
@@ -44,7 +50,7 @@ struct Field : FieldRules {
 template <typename Owner, typename Value>
 constexpr Field<Owner, Value> field(std::string_view name, Value Owner::* member, std::string_view doc, int64_t min = 0,
                                     int64_t max = std::numeric_limits<int32_t>::max()) {
-  return {{name, doc, min, max, 1, {}}, member};
+  return {{name, doc, min, max, 1, {}, false}, member};
 }
 
 // Calls visit(field, value) for each field of `object`, in declaration order.

@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kMaxTried = 4;  // estimates, with the first
+constexpr size_t kMaxTried = 4;  // estimates of different registers, with the first
 
 // One look-up of supply_kernel.
 class Supplier {
@@ -58,13 +58,18 @@ class Supplier {
   Result<SuppliedKernel> first_without_fault(KernelChoice choice) {
     std::vector<Candidate> estimates;  // listed when the first is passed over
     std::vector<PassedOver> passed;
-    std::optional<SuppliedKernel> best;  // of those that compile
+    std::vector<KernelConfig> tried;
+    std::optional<SuppliedKernel> best;  // of those that compile: the first of those that spill least
+    int64_t least = 0;                   // bytes that it spills
     Status refused;                      // the first estimate's compile
     bool hit = true;                     // nothing was compiled for any
-    for (size_t i = 0; i < kMaxTried; ++i) {
+    for (size_t i = 0; tried.size() < kMaxTried; ++i) {
       if (i == 1) estimates = list_estimates();
       if (i > 0 && i >= estimates.size()) break;
       if (i > 0) choice.config = estimates[i].config;
+      const auto is_alike = [&](const KernelConfig& other) { return same_registers(choice.config, other); };
+      if (std::ranges::any_of(tried, is_alike)) continue;
+      tried.push_back(choice.config);
       choice.passed_over = passed;
       choice.why = heuristic_why(device_, choice);
       Result<SuppliedKernel> kernel = fetch(choice);
@@ -87,7 +92,10 @@ class Supplier {
         return kernel;
       }
       pass_over(choice.config, *rejection, passed);
-      if (!best) best = std::move(*kernel);
+      const int64_t spilled = spilled_bytes(kernel->binary->info.resources);
+      if (best && least <= spilled) continue;
+      least = spilled;
+      best = std::move(*kernel);
     }
     if (!best) return refused;
     best->hit = hit;

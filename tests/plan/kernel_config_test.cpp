@@ -214,6 +214,23 @@ TEST(ConfigAliases, ManyMembersTakeNoTime) {
   EXPECT_EQ(renamed.begin().key(), "split_kv");
 }
 
+TEST(KernelConfig, TheOrderOfTilesChangesNoRegisters) {
+  const KernelConfig tile{"gemm/sm80", GemmConfig{.block_m = 128, .block_n = 256, .stages = 3}};
+  const auto with = [&](auto member, int64_t value) {
+    KernelConfig other = tile;
+    std::get<GemmConfig>(other.tunables).*member = value;
+    return other;
+  };
+  EXPECT_TRUE(same_registers(tile, tile));
+  EXPECT_TRUE(same_registers(tile, with(&GemmConfig::raster_rows, 16)));
+  EXPECT_FALSE(same_registers(tile, with(&GemmConfig::stages, 2)));
+  EXPECT_FALSE(same_registers(tile, with(&GemmConfig::block_n, 128)));
+  KernelConfig other = tile;
+  other.skeleton = "gemm/sm90";
+  EXPECT_FALSE(same_registers(tile, other));
+  EXPECT_FALSE(same_registers(tile, {"gemm/sm80", RowConfig()}));
+}
+
 TEST(KernelConfig, AConfigOfAnEarlierLibraryIsRead) {
   KernelConfig expected = config();
   expected.attention().schedule = "per_sequence";

@@ -20,9 +20,12 @@ class KernelSupplyTest : public RuntimeTest {
  protected:
   void SetUp() override {
     RuntimeTest::SetUp();
-    auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [{"name": "test", "op": "hstu_attention",
-        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90], "max_seq_len": 128}]})",
-                               "test", "");
+    use(R"({"version": 1, "device": "H200", "ops": [{"name": "test", "op": "hstu_attention",
+        "heads": 2, "attn_dim": 64, "hidden_dim": 64, "lengths": [5, 0, 90], "max_seq_len": 128}]})");
+  }
+
+  void use(const char* text) {
+    auto config = parse_config(text, "test", "");
     ASSERT_TRUE(config.ok()) << config.status().message();
     config_ = std::move(*config);
     estimates_ = search_space(*spec(), Direction::kForward, device(), heuristic_size(kSupplyBucket)).candidates;
@@ -112,6 +115,38 @@ TEST_F(KernelSupplyTest, AFewAreTriedAndTheBestEstimateStaysWhereAllSpill) {
   EXPECT_THAT(first.choice.why, HasSubstr("none of which is without fault"));
   EXPECT_TRUE(supplied().hit);
   EXPECT_EQ(compiler_->compiles, 4);
+}
+
+TEST_F(KernelSupplyTest, WhereAllSpillTheOneThatSpillsLeastIsTaken) {
+  compiler_->resources = kSpills;
+  compiler_->resources_of[estimate(0)] = R"({"spill_store_bytes": 160, "spill_load_bytes": 160})";
+  compiler_->resources_of[estimate(2)] = R"({"spill_store_bytes": 2, "spill_load_bytes": 4})";
+  const SuppliedKernel first = supplied();
+  EXPECT_EQ(key_text(first.choice.config), estimate(2));
+  EXPECT_EQ(key_text(first.request.config), estimate(2));
+  EXPECT_EQ(first.choice.passed_over.size(), 4u);
+  EXPECT_THAT(first.choice.why, HasSubstr("none of which is without fault"));
+  EXPECT_EQ(key_text(supplied().choice.config), estimate(2));
+  EXPECT_EQ(compiler_->compiles, 4);
+}
+
+// Of this product all four were the same tile, in another order or with another stage, and another tile does not spill.
+TEST_F(KernelSupplyTest, EstimatesThatSpillAlikeAreNotTried) {
+  use(R"({"version": 1, "device": "A100", "ops": [{"name": "test", "op": "addmm", "k": 2048, "n": 512,
+      "input": "matrix", "transpose_mat2": true, "rows": 128}]})");
+  std::vector<size_t> tried;
+  for (size_t i = 0; i < estimates_.size() && tried.size() < 4; ++i) {
+    const auto is_alike = [&](size_t j) { return same_registers(estimates_[i].config, estimates_[j].config); };
+    if (std::ranges::none_of(tried, is_alike)) tried.push_back(i);
+  }
+  ASSERT_EQ(tried.size(), 4u);
+  ASSERT_GT(tried.back(), 3u);
+  compiler_->resources = kSpills;
+  compiler_->resources_of[estimate(tried.back())] = "{}";
+  const SuppliedKernel kernel = supplied();
+  EXPECT_EQ(key_text(kernel.choice.config), estimate(tried.back()));
+  EXPECT_EQ(compiler_->compiles, 4);
+  EXPECT_EQ(kernel.choice.passed_over.size(), 3u);
 }
 
 TEST_F(KernelSupplyTest, WhereNoneCompilesTheFirstFailureIsSaid) {
