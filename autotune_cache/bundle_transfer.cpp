@@ -30,15 +30,16 @@ Status not_kept(const BundleLayer& bundle, const std::string& directory, std::st
 using Files = std::map<std::string, std::string>;  // contents by name
 
 // Whether it was made without asking any record.
-bool is_forced(const ChoiceRecord& choice) {
-  return choice.source == ChoiceSource::kFrozen || choice.source == ChoiceSource::kOverride;
-}
+bool is_frozen(const ChoiceRecord& choice) { return choice.source == ChoiceSource::kFrozen; }
+
+// Whether it is that of one process alone: earlier libraries noted those.
+bool is_of_a_process(const ChoiceRecord& choice) { return choice.source == ChoiceSource::kOverride; }
 
 // Whether a look-up of the choice's key finds a tuning record with another winner before it asks what made the choice.
 // An exported one decides in its own layer.
 bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
   const ChoiceRecord& choice = stored.choice;
-  if (is_forced(choice) && !choice.exported) return false;
+  if (is_frozen(choice) && !choice.exported) return false;
   const std::string digest = tuning_digest(choice.key);
   for (const CacheLayerPtr& layer : consulted) {
     if (choice.exported && layer->path() == stored.directory) return false;
@@ -55,9 +56,10 @@ Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std:
   int64_t count = 0;
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<StoredChoice> all, gather_whole(layers, &CacheLayer::choices));
   std::stable_partition(all.begin(), all.end(),
-                        [](const StoredChoice& stored) { return stored.choice.exported || is_forced(stored.choice); });
+                        [](const StoredChoice& stored) { return stored.choice.exported || is_frozen(stored.choice); });
   for (const StoredChoice& stored : all) {
-    if (!is_wanted(ops, stored.choice.key.op) || is_overtaken(stored, consulted)) continue;
+    if (is_of_a_process(stored.choice) || !is_wanted(ops, stored.choice.key.op) || is_overtaken(stored, consulted))
+      continue;
     ChoiceRecord choice = stored.choice;
     choice.exported = true;
     HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_choice(choice));
@@ -70,6 +72,7 @@ Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std:
 Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningDatabase& database,
                       ImportReport& report) {
   for (const StoredChoice& stored : bundle.choices()) {
+    if (is_of_a_process(stored.choice)) continue;
     ++report.choices;
     const Result<ChoiceRecord> before = user.find_choice(stored.digest);
     if (before.ok() && *before == stored.choice) continue;

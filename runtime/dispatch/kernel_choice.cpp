@@ -158,7 +158,9 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
     return is_usable(engine, wanted, record.winner, wanted.device, &winner);
   };
   const auto usable_choice = [&](const ChoiceRecord& choice) {
-    return is_usable(engine, wanted, choice.config, wanted.device, &exported);
+    // What was forced upon a process is not what another one wants; bundles of earlier libraries have it.
+    return choice.source != ChoiceSource::kOverride &&
+           is_usable(engine, wanted, choice.config, wanted.device, &exported);
   };
   const std::string generator = choice_generator(wanted.spec, wanted.direction);
   for (const TuningKey& key : wanted.keys(wanted.device)) {
@@ -298,6 +300,7 @@ void KernelChoice::write(nlohmann::ordered_json& row) const {
 
 void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const TuningKey& key,
                  const KernelChoice& choice) {
+  if (choice.source == ChoiceSource::kOverride) return;  // it is this process's, and the key's is another one
   const std::string generator = choice_generator(spec, direction);
   if (choice.exported) return engine.tuning().drop_choice(key, generator, /*noted_only=*/true);
   const bool estimated = choice.source == ChoiceSource::kHeuristic;

@@ -51,7 +51,7 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
                                    Keep keep = Keep::kFound);
 
 // Notes the choice for later look-ups and for bundles (TuningDatabase::note_choice); one that a bundle has made is
-// noted there already, and ends what this machine had noted before.
+// noted there already, and ends what this machine had noted before. One of HSTUJIT_OVERRIDE is not noted.
 void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const TuningKey& key,
                  const KernelChoice& choice);
 

@@ -150,6 +150,22 @@ TEST_F(ChoiceTest, WhatARecordHasOvertakenIsNotExported) {
   EXPECT_EQ(decision(served), "choice " + sample_config(64)) << "frozen over records";
 }
 
+// A kernel that was forced once for debugging became that of whoever read the bundle.
+TEST_F(ChoiceTest, WhatAVariableForcedIsNeitherExportedNorImported) {
+  note("origin", choice(64, ChoiceSource::kOverride));
+  const CacheLayers layers = open_layers(at("origin"), log());
+  EXPECT_EQ(export_bundle(layers, {}, layers)->choices, 0);
+
+  const auto packed = pack_bundle(
+      {{choice_file("", digest()).native(), *format_choice(choice(64, ChoiceSource::kOverride, /*exported=*/true))}});
+  ASSERT_TRUE(packed.ok());
+  ASSERT_TRUE(write_file_atomically(path("bundle"), packed->bytes).ok());
+  const auto imported = import_into("user", path("bundle"));
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  EXPECT_EQ(imported->choices, 0);
+  EXPECT_FALSE(stored("user").ok());
+}
+
 TEST_F(ChoiceTest, AnImportTakesThemAndLeavesTheDirectorysOwnWinner) {
   note("origin", choice(64));
   const std::string file = bundle(at("origin"));

@@ -243,6 +243,32 @@ TEST_F(KernelSupplyTest, ATunedWinnerComesBeforeWhatWasRemembered) {
   EXPECT_TRUE(kernel->choice.tuned);
 }
 
+TEST_F(KernelSupplyTest, WhatAVariableForcesIsNotRemembered) {
+  compiler_->resources_of[estimate(0)] = kSpills;
+  supplied();
+  values_["HSTUJIT_OVERRIDE"] = estimate(3);
+  const SuppliedKernel forced = supplied();
+  EXPECT_EQ(key_text(forced.choice.config), estimate(3));
+  EXPECT_EQ(forced.choice.source, ChoiceSource::kOverride);
+  values_.erase("HSTUJIT_OVERRIDE");
+  const SuppliedKernel after = supplied();
+  EXPECT_EQ(key_text(after.choice.config), estimate(1));
+  EXPECT_TRUE(after.hit) << "what was noted before is there yet";
+
+  // A bundle of an earlier library.
+  const EnginePtr engine = make_engine();
+  engine->tuning().keep_choice({tuning_key(*spec(), Direction::kForward, device(), kSupplyBucket),
+                                choice_generator(*spec(), Direction::kForward),
+                                estimate(3),
+                                ChoiceSource::kOverride,
+                                "",
+                                {},
+                                /*exported=*/true});
+  const auto kernel = supply(engine);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_EQ(key_text(kernel->choice.config), estimate(1));
+}
+
 TEST_F(KernelSupplyTest, LookingCompilesAndWritesNothing) {
   compiler_->resources_of[estimate(0)] = kSpills;
   const auto missing = supply(make_engine(), Supply::kLook);
