@@ -175,17 +175,8 @@ std::optional<DeviceSpec> parse_device(const Json& json, const fs::path& folder,
   const std::string& name = json.get_ref<const std::string&>();
   std::error_code error;
   Result<DeviceSpec> device = known_device(name);
-  if (!device.ok() && !name.empty() && check_regular_file("read", folder / name).code() != Code::kNotFound) {
-    device = load_device_spec((folder / name).string());
-    // Nothing that it holds is shown: whoever wrote the config may have named any file that this user can read.
-    if (!device.ok() && device.status().code() == Code::kInvalidConfig) {
-      device =
-          Status(Code::kInvalidConfig,
-                 fmt::format("device is {}, which is no DeviceSpec file; hstujit explain --arch with that file says "
-                             "what is wrong in it",
-                             quote(name)));
-    }
-  }
+  if (!device.ok() && !name.empty() && check_regular_file("read", folder / name).code() != Code::kNotFound)
+    return load_foreign_device_spec((folder / name).string(), "device", mistakes);
   if (!device.ok() && device.status().code() == Code::kInvalidConfig && name.find_first_of("./") != std::string::npos &&
       !fs::exists(fs::symlink_status(folder / name, error))) {
     device = Status(Code::kInvalidConfig,

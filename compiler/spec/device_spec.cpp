@@ -7,6 +7,8 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/fields_json.h"
@@ -166,17 +168,75 @@ std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device) {
   return nearest;
 }
 
+namespace {
+
+Result<std::string> read_device_file(const std::string& file, std::string_view field) {
+  const Status regular = check_regular_file("read", file);
+  Result<std::string> text = regular.ok() ? read_file(file, kMaxDeviceSpecBytes) : Result<std::string>(regular);
+  if (text.ok()) return text;
+  const Status failure = text.status().with_context(std::string(field));
+  return failure.code() == Code::kIo ? Status(Code::kInvalidArgument, failure.message()) : failure;
+}
+
+// The sentence of a mistake in `json` without the name or value that stands there.
+std::string without_content(const Mistake& mistake, const Json& json) {
+  const std::string& sentence = mistake.status.message();
+  const auto rest = [&](const std::string& begin) {
+    return sentence.starts_with(begin) ? sentence.substr(begin.size()) : "; allowed: the fields of a DeviceSpec";
+  };
+  if (!json.is_object()) return "it has a wrong value; allowed: a JSON object";
+  for (const auto& [name, value] : json.get_ref<const Json::object_t&>()) {
+    if (join_path("", name) != mistake.path) continue;
+    if (!mistake.named) return fmt::format("{} has a wrong value{}", name, rest(name + " is " + brief_json(value)));
+    const std::string shown = printable(mistake.path, kLongestUnknownName);
+    return "a name" + rest(fmt::format("{} (value {})", shown, brief_json(value)));
+  }
+  const std::string missing = mistake.path + " is missing";
+  return sentence.starts_with(missing) ? sentence : "a name is not a known field of a DeviceSpec";
+}
+
+}  // namespace
+
+std::optional<DeviceSpec> load_foreign_device_spec(const std::string& file, const std::string& path,
+                                                   Mistakes& mistakes) {
+  const Result<std::string> text = read_device_file(file, path);
+  if (!mistakes.check(path, text.status())) return std::nullopt;
+  const auto wrong = [&](std::string_view place, std::string_view what) {
+    mistakes.add(
+        {path, Status(Code::kInvalidConfig, fmt::format("{}: {}:{}: {}", path, printable(file), place, what))});
+  };
+  const Result<Json> json = parse_json(*text, {.comments = true});
+  if (!json.ok() && json.status().code() != Code::kInvalidConfig) {
+    mistakes.check(path, json.status().with_context(path));
+    return std::nullopt;
+  }
+  if (!json.ok()) {  // "line:column: " and what is shown of the text
+    const std::string sentence = json.status().message();
+    const size_t place = std::min(sentence.find(": "), sentence.size());
+    const bool malformed = std::string_view(sentence).substr(place).starts_with(": malformed JSON");
+    wrong(sentence.substr(0, place), malformed ? "malformed JSON; it must be a DeviceSpec file (docs/config.md)"
+                                               : "a name stands twice in one object, or it is no DeviceSpec file");
+    return std::nullopt;
+  }
+  Mistakes found;
+  DeviceSpec device = parse_device_spec(*json, "", found);
+  if (found.empty()) return device;
+  std::set<std::string> paths;
+  for (const Mistake& mistake : found.kept()) paths.insert(mistake.path);
+  const JsonPlaces places(*text, paths);
+  std::multimap<size_t, const Mistake*> sorted;  // by where they stand
+  for (const Mistake& mistake : found.kept()) {
+    const JsonPlace place = places.of(mistake.path);
+    sorted.emplace(mistake.named ? place.name : place.value, &mistake);
+  }
+  for (const auto& [byte, mistake] : sorted) wrong(line_and_column(*text, byte), without_content(*mistake, *json));
+  return std::nullopt;
+}
+
 Result<DeviceSpec> load_device_spec(const std::string& name_or_file, std::string_view field) {
   Result<DeviceSpec> known = known_device(name_or_file, field);
-  if (known.ok()) return known;
-  const Status file = check_regular_file("read", name_or_file);
-  if (file.code() == Code::kNotFound) return known;
-  const Result<std::string> read = file.ok() ? read_file(name_or_file, kMaxDeviceSpecBytes) : Result<std::string>(file);
-  if (!read.ok()) {
-    const Status failure = read.status().with_context(std::string(field));
-    return failure.code() == Code::kIo ? Status(Code::kInvalidArgument, failure.message()) : failure;
-  }
-  const std::string& text = *read;
+  if (known.ok() || check_regular_file("read", name_or_file).code() == Code::kNotFound) return known;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_device_file(name_or_file, field));
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_json_text(text, name_or_file));
   Mistakes mistakes;
   DeviceSpec device = parse_device_spec(json, "", mistakes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,5 +56,10 @@ Result<DeviceSpec> known_device(std::string_view name_or_arch, std::string_view 
 std::vector<DeviceSpec> nearest_devices(const DeviceSpec& device);
 // known_device, else the DeviceSpec in the JSON file of that name.
 Result<DeviceSpec> load_device_spec(const std::string& name_or_file, std::string_view field = "device");
+// The DeviceSpec in a file that a config names at `path`. Of each mistake it is said where it stands and what is
+// allowed there, and nothing of what the file holds: whoever wrote the config may have named any file that this user
+// can read. None where there are mistakes.
+std::optional<DeviceSpec> load_foreign_device_spec(const std::string& file, const std::string& path,
+                                                   Mistakes& mistakes);
 
 }  // namespace hstujit

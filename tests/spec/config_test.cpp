@@ -9,6 +9,7 @@
 #include "compiler/spec/batch.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/files.h"
+#include "compiler/support/text.h"
 #include "tests/spec/config_text.h"
 #include "tests/support/sanitized.h"
 
@@ -200,17 +201,50 @@ TEST(Config, ADeviceFileThatIsNotThereIsNamedByItsPath) {
   EXPECT_THAT(status.message(), HasSubstr("; there is no \"/some/folder/dev.json\""));
 }
 
-TEST(Config, NothingOfADeviceFileIsShown) {
+// What is said of a config whose device is a file with that text, but for where the config has it.
+std::vector<std::string> said_of_device_file(const std::string& text) {
   const auto folder = TempDir::create();
-  ASSERT_TRUE(folder.ok());
-  for (const char* const text :
-       {"TOKEN=1", R"({"TOKEN": 1})", R"({"name": "TOKEN", "arch": "TOKEN", "sm_count": 0})"}) {
-    std::ofstream(folder->path() / "secret") << text;
-    std::string config = one_config(R"("max_seq_len": 64)");
-    config.insert(1, R"("device": "secret", )");
-    const std::string message = parse_config(config, "m", folder->path()).status().message();
-    EXPECT_THAT(message, HasSubstr("device is \"secret\", which is no DeviceSpec file")) << text;
-    EXPECT_THAT(message, testing::Not(HasSubstr("TOKEN"))) << text;
+  EXPECT_TRUE(folder.ok());
+  std::ofstream(folder->path() / "dev.json") << text;
+  std::string config = one_config(R"("max_seq_len": 64)");
+  config.insert(1, R"("device": "dev.json", )");
+  const Status status = parse_config(config, "m", folder->path()).status();
+  EXPECT_EQ(status.code(), Code::kInvalidConfig) << text;
+  std::vector<std::string> lines = split(status.message(), '\n');
+  const std::string begin = "m:1:12: device: " + (folder->path() / "dev.json").string() + ":";
+  for (std::string& line : lines) {
+    EXPECT_THAT(line, testing::StartsWith(begin));
+    line.erase(0, begin.size());
+  }
+  return lines;
+}
+
+TEST(Config, TheMistakesOfADeviceFileAreSaidWithTheirPlaces) {
+  EXPECT_THAT(
+      said_of_device_file(R"({
+  "name": "a", "archs": "sm_90", "sm_count": 0,
+  "arch": "sm_90a", "max_threads": "x"})"),
+      testing::ElementsAre(testing::StartsWith("1:1: shared_memory is missing; allowed: an integer from 1 to"),
+                           "2:16: a name is not a known field, did you mean \"arch\"?",
+                           "2:46: sm_count has a wrong value; allowed: an integer from 1 to 65536 (multiprocessors)",
+                           testing::StartsWith("3:36: max_threads has a wrong value; allowed: an integer from 1 to")));
+  EXPECT_THAT(said_of_device_file(R"({"name": "a", "arch": "sm_90", "sm_count": 1, "shared_memory": 1})"),
+              testing::ElementsAre("1:23: arch has a wrong value, did you mean \"sm_90a\"?; allowed: \"sm_90a\" of "
+                                   "Hopper, whose instructions its kernels use"));
+  EXPECT_THAT(said_of_device_file("{\n \"name\" 3}"),
+              testing::ElementsAre("2:9: malformed JSON; it must be a DeviceSpec file (docs/config.md)"));
+}
+
+TEST(Config, NothingOfADeviceFileIsShown) {
+  const std::string name = "\"TOKEN is not a known field TOKEN\"";
+  for (const std::string& text :
+       {std::string("TOKEN=1"), std::string(R"({"TOKEN": 1})"), std::string(R"(["TOKEN"])"), std::string("\"TOKEN\""),
+        std::string(R"({"TOKEN": 1, "TOKEN": 2})"), "{" + name + ":" + name + "}", "{\"arch\":" + name + "}",
+        "{\"" + std::string(3000, 'x') + "TOKEN\": 1}",
+        std::string(R"({"name": "TOKEN", "arch": "TOKEN", "sm_count": "; allowed: TOKEN"})")}) {
+    const std::vector<std::string> lines = said_of_device_file(text);
+    EXPECT_FALSE(lines.empty());
+    for (const std::string& line : lines) EXPECT_THAT(line, testing::Not(HasSubstr("TOKEN"))) << text;
   }
 }
 
