@@ -248,6 +248,12 @@ class Functions(unittest.TestCase):
         self.assertTrue(torch.equal(together.view(3, 3, 4)[:, :2].reshape(6, 4), left))
         back = functional.split_2D_jagged(3, together, max_len_left=2, max_len_right=1)
         self.assertTrue(torch.equal(back[0], left) and torch.equal(back[1], right))
+        for lengths, name in (((-1, -1), "max_len_left"), ((2, -1), "max_len_right")):
+            sentence = f"{name} is -1; it must be at least 0"
+            with self.assertRaisesRegex(errors.InvalidArgumentError, sentence):
+                functional.concat_2D_jagged(left, right, *lengths, None, None)
+            with self.assertRaisesRegex(errors.InvalidArgumentError, sentence):
+                functional.split_2D_jagged(3, together, None, None, *lengths, None, None)
 
     def test_dropout_follows_from_the_seed_and_from_training(self):
         x, u = torch_cases.tensor(64, 16), torch_cases.tensor(64, 16, seed=1)

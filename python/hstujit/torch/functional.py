@@ -348,6 +348,8 @@ def concat_2D_jagged(
     A side without offsets is dense: it has its ``max_len`` rows of each sequence. The first ``n_prefix_from_right``
     rows of the right side stand before the left one.
     """
+    if offsets_left is None and offsets_right is None:
+        _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
     offsets_left = _some_offsets(values_left, max_len_left, offsets_left, offsets_right)
     return _ops.concat_2d_jagged(
         _rows(values_left),
@@ -379,6 +381,7 @@ def split_2D_jagged(
     GPU that waits for the stream.
     """
     if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
+        _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
         rows = max_len_left * (values.shape[0] // max(max_len_left + max_len_right, 1))
         offsets_left = _some_offsets(values[:rows], max_len_left, offsets_left, offsets_right)
     if total_len_left is None and total_len_right is not None:
@@ -393,6 +396,13 @@ def split_2D_jagged(
         n_prefix_to_right=n_prefix_to_right or None,
         left_rows=total_len_left if both else None,
     )
+
+
+def _check_lengths(**lengths: int | None) -> None:
+    """Of two dense sides, before anything is made of them."""
+    for name, length in lengths.items():
+        if length is not None and length < 0:
+            raise InvalidArgumentError(f"{name} is {length}; it must be at least 0")
 
 
 def _some_offsets(
