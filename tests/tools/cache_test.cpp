@@ -131,6 +131,22 @@ TEST(Cache, ExportKeepsAGoodBundle) {
   EXPECT_EQ(*whole_file(bundle), "a good one");
 }
 
+// The archive is made in the folder for temporary files, and the sentence named the bundle, which nobody had touched.
+TEST(Cache, ExportNamesTheTemporaryFileThatHasNoRoom) {
+  const Scratch scratch;
+  const std::string records = (scratch.path() / "records").string(), bundle = (scratch.path() / "bundle").string();
+  TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
+  ASSERT_TRUE(origin.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
+  const std::string command =
+      "ulimit -f 1; exec " HSTUJIT_BINARY_DIR "/bin/hstujit cache export " + bundle + " --cache-dir " + scratch.cache();
+  const Outcome full =
+      run_program({"bash", "-c", command}, {{"HSTUJIT_CACHE_PATH", records}, {"TMPDIR", scratch.path().string()}});
+  EXPECT_EQ(full.code, kFailed);
+  EXPECT_THAT(full.err, testing::MatchesRegex("hstujit: cannot write [^\n]*/hstujit-[^\n]*/bundle.tar[^\n]*; it is a "
+                                              "temporary file: TMPDIR may name another folder for these\n"));
+  EXPECT_FALSE(std::filesystem::exists(bundle));
+}
+
 TEST(Outputs, WhatIsNoRegularFileStays) {
   const Scratch scratch;
   const std::string pipe = (scratch.path() / "pipe").string();

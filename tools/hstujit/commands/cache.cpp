@@ -156,11 +156,17 @@ Result<std::string> compress(const std::string& bytes) {
   return frame;
 }
 
-// The failure, with the name of the file that somebody asked for in place of the one on the way to it.
-Status said_of(const std::string& file, const std::string& temporary, const Status& status) {
+// The failure of writing an archive on the way to a file. Where the archive is none that is worth a file, the sentence
+// is about the file; where the archive could not be written, about the folder that it was to be in.
+Status said_of(const std::string& file, const std::string& archive, const Status& status) {
   std::string message(status.message());
-  if (const size_t place = message.find(temporary); place != std::string::npos)
-    message.replace(place, temporary.size(), printable(file));
+  const size_t place = message.find(archive);
+  if (place == std::string::npos) return status;
+  if (status.code() == Code::kNotFound) {
+    message.replace(place, archive.size(), printable(file));
+  } else {
+    message += "; it is a temporary file: TMPDIR may name another folder for these";
+  }
   return Status(status.code(), std::move(message));
 }
 
