@@ -112,6 +112,13 @@ TEST_F(Sharded, EveryKeyIsInOnePart) {
   EXPECT_EQ(whole.json()["compiled"], 0);
 }
 
+TEST_F(Sharded, APartWithoutAKeyHasNoTable) {
+  const Outcome none = hstujit_tool(
+      {"prewarm", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache(), "--shard", "7/8"});
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_THAT(none.out, testing::MatchesRegex("device: [^\n]*\n\nprewarmed: 0 kernels, 0 compiled, 0 hits\n"));
+}
+
 TEST_F(Sharded, ProcessesUnderMpirunCompileEachKeyOnce) {
   const std::vector<std::string> mpirun = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"};
   if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "no mpirun here";

@@ -43,8 +43,11 @@ size_t print_report(const Json& report, const Options& options) {
                number_text(row, "cubin_bytes", 1, 1.0 / 1024), text_of(resources, "registers"),
                measured ? Cell(fmt::format("{:.0f}", spills), spills > 0 ? Tone::kBad : Tone::kPlain) : Cell("")});
   }
-  print("device: {}\n\n", device_text(member(report, "device")));
-  table.print(options.wide);
+  print("device: {}\n", device_text(member(report, "device")));
+  if (!table.empty()) {  // a part may have no key
+    print("\n");
+    table.print(options.wide);
+  }
   const size_t failures = print_failures(member(report, "instances"), "error") + print_not_kept(report);
   const auto count = [&](const char* name) { return static_cast<int64_t>(number_of(report, name)); };
   const bool checked = member(report, "checked") == true;

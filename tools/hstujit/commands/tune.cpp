@@ -59,6 +59,7 @@ std::string rejections_text(const Json& rejected) {
 }
 
 void print_keys(const Json& keys, bool wide) {
+  if (keys.empty()) return;  // a part may have none
   Table table({{"instance"},
                {"direction"},
                {"bucket [rows]", Align::kRight},
@@ -83,12 +84,13 @@ void print_keys(const Json& keys, bool wide) {
                text_of(key, "timed"), text_of(key, "resumed"), text_of(key, "skipped"),
                rejections_text(member(key, "rejected"))});
   }
+  print("\n");
   table.print(wide);
   write_text(stdout, early_ends_text(keys) + staying_text(keys));
 }
 
 size_t print_report(const Json& report, const Options& options) {
-  print("device: {}\n\n", device_text(member(report, "device")));
+  print("device: {}\n", device_text(member(report, "device")));
   const Json& keys = member(report, "keys");
   print_keys(keys, options.wide);
   const size_t failures = print_failures(keys, "error") + print_not_kept(report);
