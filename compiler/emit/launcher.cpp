@@ -77,6 +77,18 @@ std::string print_launch(const LaunchPlan& plan) {
   return text;
 }
 
+// Whether a text has the name of a variable: not as a member of something else, nor as a part of a word.
+bool mentions(std::string_view text, std::string_view name) {
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const size_t end = at + name.size();
+    const bool whole = end == text.size() || kWord.find(text[end]) == std::string_view::npos;
+    if (whole && before != '.' && before != ':' && kWord.find(before) == std::string_view::npos) return true;
+  }
+  return false;
+}
+
 // What the program is told, and the batch that it makes of it.
 struct Command {
   const char* usage;
@@ -124,17 +136,16 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "\nint main(int argc, char** argv) try {{\n",
       command.usage);
   text += command.batch;
-  for (const Argument& argument : signature) text += declare_argument(signature, argument);
-  text += print_workspace(signature, plan.workspace);
-  text += "\n  Params params = {};\n";
+  std::string rest = print_workspace(signature, plan.workspace);
+  rest += "\n  Params params = {};\n";
   for (const ParamSlot& slot : plan.slots)
-    text += fmt::format("  params.{} = {};\n", slot.name, slot_value(signature, slot));
-  text += fmt::format("\n  const int64_t blocks = {};\n", grid_text(signature, plan.grid, plan.persistent_blocks));
+    rest += fmt::format("  params.{} = {};\n", slot.name, slot_value(signature, slot));
+  rest += fmt::format("\n  const int64_t blocks = {};\n", grid_text(signature, plan.grid, plan.persistent_blocks));
   for (const FollowingKernel& kernel : plan.following) {
-    text += fmt::format("  const int64_t {}_blocks = {};\n", kernel.kernel_name,
+    rest += fmt::format("  const int64_t {}_blocks = {};\n", kernel.kernel_name,
                         grid_text(signature, kernel.grid, kernel.max_blocks));
   }
-  text += fmt::format(
+  rest += fmt::format(
       "  CHECK(cudaFuncSetAttribute({0}, cudaFuncAttributeMaxDynamicSharedMemorySize, {1}));\n"
       "{3}"
       "  cudaEvent_t begin, end;\n"
@@ -156,7 +167,12 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  return 1;\n"
       "}}\n",
       plan.kernel_name, plan.shared_memory, print_launch(plan), print_clusters(signature, plan));
-  return text;
+  // Of an integer that the launch does not need, compilers would say that nobody reads it.
+  for (const Argument& argument : signature) {
+    if (argument.kind == ArgumentKind::kTensor || mentions(rest, argument.name))
+      text += declare_argument(signature, argument);
+  }
+  return text + rest;
 }
 
 }  // namespace hstujit

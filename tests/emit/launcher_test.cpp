@@ -13,6 +13,7 @@
 #include "compiler/emit/source.h"
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
+#include "compiler/spec/operators/jagged_dense_bmm_broadcast_add/spec.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
 
@@ -62,6 +63,12 @@ Pair emit_toy(const ToySkeleton& skeleton = ToySkeleton()) {
   EXPECT_TRUE(kernel.ok()) << kernel.status().message();
   std::string launcher = print_launcher(spec, Direction::kForward, kernel->plan, device);
   return {std::move(*kernel), std::move(launcher)};
+}
+
+JaggedDenseBmmBroadcastAddSpec product_of_sequences() {
+  JaggedDenseBmmBroadcastAddParams params;
+  params.k = params.n = 64;
+  return JaggedDenseBmmBroadcastAddSpec(params);
 }
 
 HstuAttentionParams with_targets() {
@@ -243,6 +250,14 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
 }
 
 // Of rows and of sequences alike.
+// Products of sequences have the argument for callers' sake, and no kernel of them asks for it.
+TEST(Launcher, IntegersThatTheLaunchDoesNotNeedAreLeftOut) {
+  EXPECT_THAT(emit_first("gemm/sm80", "sm_80", product_of_sequences()).launcher,
+              Not(HasSubstr("const int64_t max_seq_len")));
+  EXPECT_THAT(emit_attention("attention/sm80_forward", "sm_80", attention_params()).launcher,
+              HasSubstr("  const int64_t max_seq_len = batch.max_seq_len;\n"));
+}
+
 TEST(Launcher, CountsAreReadAndLimited) {
   const Pair rows = emit_first("scan/forward", "sm_90a", **parse_op_spec({{"op", "complete_cumsum"}}, ""));
   EXPECT_THAT(rows.launcher, HasSubstr("usage: %s [rows], from 1 to %lld"));
@@ -273,6 +288,7 @@ void expect_compiles(const Pair& pair, const std::string& arch, const std::strin
   std::stringstream log;
   log << std::ifstream(folder / "log").rdbuf();
   EXPECT_EQ(code, 0) << command << "\n" << log.str();
+  EXPECT_THAT(log.str(), Not(HasSubstr("warning")));
   fs::remove_all(folder);
 }
 
@@ -287,6 +303,10 @@ TEST(Launcher, NvccCompilesTensorMaps) {
 TEST(Launcher, NvccCompilesLastRowsOfSequences) {
   expect_compiles(emit_delta("attention/sm80_forward", "sm_80", true), "sm_80");
   expect_compiles(emit_delta("attention/sm90_forward", "sm_90a", false), "sm_90a");
+}
+
+TEST(Launcher, NvccCompilesProductsOfSequences) {
+  expect_compiles(emit_first("gemm/sm80", "sm_80", product_of_sequences()), "sm_80");
 }
 
 TEST(Launcher, NvccCompilesAnOperatorWithoutRegions) { expect_compiles(emit_toy(), "sm_80"); }
