@@ -22,6 +22,8 @@ def product(op):
     mat1 = torch.randn(rows, k, dtype=dtype, device="cuda")
     if op["op"] == "addmm_wgrad":
         dout = torch.randn(rows, n, dtype=dtype, device="cuda")
+        if op.get("bias"):
+            return lambda: (torch.mm(mat1.t(), dout), dout.sum(0))
         return lambda: torch.mm(mat1.t(), dout)
     mat2 = torch.randn(n, k, dtype=dtype, device="cuda").t() if op.get("transpose_mat2") else torch.randn(k, n, dtype=dtype, device="cuda")
     if op.get("input", "none") == "none":

@@ -146,7 +146,7 @@ def tune(report, repeated=None):
     """A run, or two with a cache of their own each."""
     keys = load(report)["keys"]
     def key_of(key):
-        return key["name"], key["bucket"], key.get("small_batch", False)
+        return key["name"], key.get("direction"), key["bucket"], key.get("small_batch", False)
     again = {key_of(key): key for key in load(repeated)["keys"]} if repeated else {}
     slowest = max(key["seconds"] for key in keys)
     worst = max((difference(key, again[key_of(key)]) for key in keys if repeated), default=0)

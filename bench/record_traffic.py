@@ -6,6 +6,7 @@ import math
 import re
 import statistics
 
+LARGEST_DIFFERENCE = 0.02  # of both results, in 16 bits: the public kernels approximate, too
 DRAWN = re.compile(r"^(?P<cell>.*)_seed_(?P<seed>\d+)$")
 
 
@@ -15,12 +16,12 @@ def load(path):
 
 
 def spread(values):
-    """Of positive numbers: how many, the extremes, the median and the geometric mean."""
+    """Of numbers, positive but for differences: how many, the extremes, the median and the geometric mean."""
     values = sorted(values)
     if not values:
         return {"cells": 0}
     return {"cells": len(values), "least": round(values[0], 3), "median": round(statistics.median(values), 3),
-            "geometric_mean": round(math.exp(statistics.fmean(map(math.log, values))), 3), "most": round(values[-1], 3)}
+            "geometric_mean": round(math.exp(statistics.fmean(map(math.log, values))), 3) if values[0] > 0 else 0, "most": round(values[-1], 3)}
 
 
 def figures(tuned, bench, peers):
@@ -37,6 +38,8 @@ def figures(tuned, bench, peers):
     for cell in peers["times"]:
         for direction in ("forward", "backward"):
             times, found = cell.get(direction, {}), result.get((cell["name"], direction))
+            if found and "ended" in cell and "triton" not in times:
+                found["public_ended"] = cell["ended"]
             if found and "triton" in times:
                 # Both of one process: the benchmark's own time is of other clocks.
                 found |= {"triton_ms": times["triton"], "speedup": times["triton"] / times["hstujit"], "difference": times["difference"]}
@@ -45,7 +48,13 @@ def figures(tuned, bench, peers):
 
 def traffic(tuned, bench, peers=None):
     """Reports of hstujit tune and bench, and of bench/attention_peers.py where there are others' times."""
-    found = figures(load(tuned), load(bench), load(peers) if peers else {"times": []})
+    others = {"times": []}
+    if peers:
+        try:
+            others = load(peers)
+        except ValueError as error:  # it ended before it wrote: our own figures stay
+            print(f"{peers}: {error}")
+    found = figures(load(tuned), load(bench), others)
     cells, drawn, seeds = {}, {}, set()
     for (name, direction), cell in found.items():
         match = DRAWN.match(name)
@@ -53,7 +62,7 @@ def traffic(tuned, bench, peers=None):
             cells.setdefault(name, {})[direction] = {k: round(v, 5) if isinstance(v, float) else v for k, v in cell.items()}
             continue
         seeds.add(int(match["seed"]))
-        for figure in ("speedup", "of_limit", "slower_untuned"):
+        for figure in ("speedup", "of_limit", "slower_untuned", "difference"):
             if figure in cell:
                 drawn.setdefault(direction, {}).setdefault(figure, []).append(cell[figure])
     result = {"cells": cells, "drawn": {"seeds": sorted(seeds)} | {
@@ -65,4 +74,6 @@ def traffic(tuned, bench, peers=None):
     behind = sorted(f"{name} {direction}" for (name, direction), cell in found.items()
                     if "speedup" in cell and cell["speedup"] < cell.get("slower_untuned", 1))
     print(f"{len(found)} cells; untuned behind the public operator: {', '.join(behind) or 'none'}")
-    return result, bool(found)
+    far = sorted(f"{name} {direction}" for (name, direction), cell in found.items() if cell.get("difference", 0) > LARGEST_DIFFERENCE)
+    print(f"further than {LARGEST_DIFFERENCE} from the public operator's results: {', '.join(far) or 'none'}")
+    return result, bool(found) and not far

@@ -320,7 +320,6 @@ if step halves; then
   record halves "$work/halves.out" "$output/halves_$day.json" || failed=1
 fi
 
-# Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
 # Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how). TRAFFIC_ONLY=REGEX takes some of the cells.
 if step traffic; then
   python3 "$here/traffic.py" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/traffic.json" || failed=1
@@ -334,6 +333,7 @@ if step traffic; then
   record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
 fi
 
+# Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.
 if step layers; then
   tuned layers 300s
   HSTUJIT_CACHE_DIR=$work/layers python3 "$here/layer_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/layer_peers.json" 2> "$work/log" || failed=1

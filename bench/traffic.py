@@ -6,7 +6,7 @@
 Cells with a seed have the same lengths in every run. --seed draws the others; without it the time of day does, and stderr says what
 it was. Their names end in "_seed_N", so that nobody takes them for one cell.
 
-Laws, each cut to min..max:
+Laws; what lies outside of min..max becomes the nearer of both:
   power       P(n) in proportion to n ** -exponent
   log_normal  the logarithm is normal, with this median and sigma
   two_humped  a share around low, the others around high, each log-normal with sigma
@@ -44,7 +44,8 @@ def two_humped(draw, law, count):
 
 def one_over(draw, law, count):
     most = (law["max"] - 1) // law["tile"]
-    return [1 + law["tile"] * draw.randint((law["min"] - 1) // law["tile"], most) for _ in range(count)]
+    least = -(-(law["min"] - 1) // law["tile"])
+    return [1 + law["tile"] * draw.randint(least, most) for _ in range(count)]
 
 
 def uniform(draw, law, count):

@@ -42,6 +42,8 @@ KINDS = {
     "ping_pong": "matrix and compute-sanitizer with ping-pong scheduling",
     "profile": "the benchmark's cells under the profiler",
     "products_backward_matrix": "gradients of products, every size, layout and addend, against float64",
+    "products_bias_matrix": "products with the gradient of a bias beside that of weights, every size and layout, against float64",
+    "products_bias_sanitizer": "memcheck and racecheck over some of them",
     "products_clusters": "a third of them, matrix and compute-sanitizer, by clusters that share columns",
     "products_matrix": "products of matrices, every size, layout and addend, against float64",
     "products": "products of `bench/products.json`, and the cost model's choices, beside cuBLAS: `bench/product_peers.py`",
@@ -112,7 +114,11 @@ def kind_of(path):
     known = [kind for kind in KINDS if name == kind or name.startswith(kind + "_")]
     if not known:
         raise Mistake(f"{path}: KINDS of tools/results_index.py does not say what {name} is")
-    return KINDS[max(known, key=len)]
+    kind = max(known, key=len)
+    for ending in ("_matrix", "_sanitizer"):
+        if ending in name and ending not in kind and ending[1:] != kind:
+            raise Mistake(f"{path}: KINDS of tools/results_index.py does not say what {name} is; {kind} is something else")
+    return KINDS[kind]
 
 
 def outcome(report):

@@ -39,7 +39,8 @@ struct GemmFactor {
   std::string_view doc;
 };
 
-// A second result of sums over rows: of those of one factor, which lie in memory as they are, the sum of each column.
+// A second result of a product that sums over rows: the sum over rows of each column of one factor, as it is stored. It
+// is the gradient of a bias: `dbias` of addmm_wgrad, which is `dinput` of addmm's backward and duvqk_bias of a layer's.
 struct GemmColumnSums {
   bool of_a = false;
   std::string name;   // (m) or (n); where sequences have products of their own, (B, m) or (B, n)

@@ -92,7 +92,9 @@ class Supplier {
         return kernel;
       }
       pass_over(choice.config, *rejection, passed);
-      const int64_t spilled = spilled_bytes(kernel->binary->info.resources);
+      // What does not spill is refused for worse: any that merely spills is taken in its place.
+      const int64_t spilled = rejection->reason == "spill" ? spilled_bytes(kernel->binary->info.resources)
+                                                           : std::numeric_limits<int64_t>::max();
       if (best && least <= spilled) continue;
       least = spilled;
       best = std::move(*kernel);

@@ -1,5 +1,6 @@
 // A second result of sums over rows: sums of the columns of one factor. All tiles of a row of the result, or of a
-// column of it, have the same columns of that factor, and one of them adds up each.
+// column of it, have the same columns of that factor, and one of them adds up each: on Hopper they share out boxes of
+// 64, by mma.sync the first one has all.
 #pragma once
 #include "common/pack.cuh"
 #include "gemm/tile_scheduler.cuh"
@@ -47,7 +48,8 @@ __device__ __forceinline__ void store_column_sums(const Params& params, const Wo
                                                   float y) {
   if (column >= kSummedColumns<Config>) return;
   if constexpr (Config::kSplitK > 1) {
-    *reinterpret_cast<float2*>(params.column_partials + tile.split * kSummedColumns<Config> + column) = make_float2(x, y);
+    float* const part = params.column_partials + tile.split * kSummedColumns<Config>;
+    *reinterpret_cast<float2*>(part + column) = make_float2(x, y);
   } else {
     store_scaled_sums<Config>(params, tile.sequence, column, x, y);
   }

@@ -33,7 +33,7 @@ int64_t stage_depth(const GemmSpec& spec);
 std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t columns);
 
 // Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences,
-// sums_rows, depth, result_rows (of a sum over rows, as others know them at a launch), column_sums (none, those of a,
+// sums_rows, depth, result_rows (0 of other products, whose rows a launch says), column_sums (none, those of a,
 // those of b) and column_scale.
 void add_constants(const GemmSpec& spec, Constants& constants);
 

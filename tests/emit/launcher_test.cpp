@@ -249,7 +249,6 @@ TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
   EXPECT_GE(checked, 7);
 }
 
-// Of rows and of sequences alike.
 // Products of sequences have the argument for callers' sake, and no kernel of them asks for it.
 TEST(Launcher, IntegersThatTheLaunchDoesNotNeedAreLeftOut) {
   EXPECT_THAT(emit_first("gemm/sm80", "sm_80", product_of_sequences()).launcher,
@@ -258,6 +257,7 @@ TEST(Launcher, IntegersThatTheLaunchDoesNotNeedAreLeftOut) {
               HasSubstr("  const int64_t max_seq_len = batch.max_seq_len;\n"));
 }
 
+// Of rows and of sequences alike.
 TEST(Launcher, CountsAreReadAndLimited) {
   const Pair rows = emit_first("scan/forward", "sm_90a", **parse_op_spec({{"op", "complete_cumsum"}}, ""));
   EXPECT_THAT(rows.launcher, HasSubstr("usage: %s [rows], from 1 to %lld"));

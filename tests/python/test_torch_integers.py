@@ -10,7 +10,7 @@ if torch:
     import torch_cases
 
     from hstujit.torch import STULayer, STULayerConfig, functional
-    from hstujit.torch.functional import _integers
+    from hstujit.torch._arguments import integers_as
 
     ops = torch.ops.hstujit
 
@@ -59,7 +59,7 @@ class Counts(unittest.TestCase):
 
     def test_what_is_traced_stays_out_of_range(self):
         """As on a GPU, whose values are not waited for."""
-        narrow = torch.compile(lambda t: _integers("t", t, torch.int32), backend="aot_eager", fullgraph=True)
+        narrow = torch.compile(lambda t: integers_as("t", t, torch.int32), backend="aot_eager", fullgraph=True)
         wide = torch.tensor([5, 2**32 + 1, -(2**32)])
         self.assertEqual(narrow(wide).tolist(), [5, 2**31 - 1, -(2**31)])
 

@@ -39,15 +39,21 @@ TEST(RowOperators, EachHasCasesAndItsRowInTheTables) {
     std::ifstream stream(HSTUJIT_SOURCE_DIR "/" + file);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
+  std::string ops;
+  for (const auto& page : std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/docs")) {
+    const std::string name = page.path().filename();
+    if (name.starts_with("ops-")) ops += text_of("docs/" + name);
+  }
   const std::string pages[] = {"README.md", "docs/ops.md", "docs/python.md", "docs/pytorch.md"};
   for (const std::string_view op : operator_names()) {
     const bool row = (*smallest_op_spec(op))->family() == Family::kRow;
     const std::string cases = fmt::format("{}/tests/operators/{}/cases.json", HSTUJIT_SOURCE_DIR, op);
     EXPECT_TRUE(!row || std::filesystem::exists(cases)) << cases;
+    EXPECT_NE(ops.find(fmt::format("\n## {}\n", op)), std::string::npos) << op << " has no section in docs/ops-*.md";
     for (const std::string& page : pages) {
       const std::string text = text_of(page);
       EXPECT_TRUE(text.find(fmt::format("`{}`", op)) != std::string::npos ||
-                  text.find(fmt::format("\n## {}\n", op)) != std::string::npos)
+                  text.find(fmt::format("[{}](", op)) != std::string::npos)
           << page << " does not have " << op;
     }
   }

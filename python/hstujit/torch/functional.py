@@ -12,98 +12,29 @@ import torch
 
 from .._checked import explained
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._plan import dtype_name
+from ._arguments import (
+    check_heads,
+    contiguous_rows,
+    delta_len_of,
+    drawn_seed,
+    has_dropout,
+    integers_as,
+    like_offsets,
+    padded_rows,
+    weight_like,
+)
 
 _ops = torch.ops.hstujit
 
 
-def _rows(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with elements that follow one another, as kernels read it."""
-    return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
-
-
-def _padded_rows(dense: torch.Tensor) -> torch.Tensor:
-    """(B, max_len, D) as (B * max_len, D)."""
-    if dense.dim() != 3:
-        raise InvalidArgumentError(
-            f"dense has rank {dense.dim()}, shape {tuple(dense.shape)}; it must be (B, max_len, D)"
-        )
-    return _rows(dense.reshape(-1, dense.shape[2]))
-
-
-def _delta_len(delta_q: torch.Tensor, seq_offsets: torch.Tensor) -> int:
-    """New rows of each sequence; 1 of no sequences, which have any."""
-    batch = seq_offsets.shape[0] - 1
-    return delta_q.shape[0] // batch if batch > 0 else 1
-
-
-def _check_heads(x: torch.Tensor, num_heads: int, linear_dim: int) -> None:
-    if num_heads < 1:
-        raise InvalidArgumentError(f"num_heads is {num_heads}; it must be at least 1")
-    if x.dim() == 2 and linear_dim not in (-1, x.shape[1] // num_heads):
-        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
-
-
-def _like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor, name: str = "num_targets") -> torch.Tensor | None:
-    return None if counts is None else _integers(name, counts, offsets.dtype)
-
-
-def _integers(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Integers as ``dtype``. One that it has no room for is refused where it can be read without waiting for a GPU.
-
-    Elsewhere it becomes the largest or the smallest one, so that it is as wrong as it was.
-    """
-    if tensor.dtype == dtype:
-        return tensor
-    if tensor.dtype not in _INTEGERS:
-        raise InvalidArgumentError(f"{name} has dtype {dtype_name(tensor.dtype)}; it must be int32 or int64")
-    if dtype not in (torch.int32, torch.int64) or tensor.dtype.itemsize <= dtype.itemsize:
-        return tensor.to(dtype)
-    limits = torch.iinfo(dtype)
-    if _is_readable(tensor) and tensor.device.type == "cpu":
-        wrong = ((tensor < limits.min) | (tensor > limits.max)).nonzero()
-        if wrong.numel():
-            index = tuple(wrong[0].tolist())
-            where = ", ".join(map(str, index))
-            raise InvalidArgumentError(f"{name}[{where}] is {tensor[index].item()}; it must be an integer of 32 bits")
-    return tensor.clamp(limits.min, limits.max).to(dtype)
-
-
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-
-
-def _is_readable(*tensors: torch.Tensor) -> bool:
-    """Whether there are values, and nothing traces what is done with them."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
-        return False
-    return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
-
-
-def _drawn_seed() -> int:
-    """Of dropout, from PyTorch's generator of the CPU."""
-    return _ops._seed_of(torch.randint(2**62, (), device="cpu"))
-
-
-def _weight(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
-    """Weights are fp32, or of the data type of x."""
-    return weight if weight is None or weight.dtype == torch.float32 else weight.to(x.dtype)
-
-
-def _drops(dropout_ratio: float, training: bool) -> bool:
-    """Whether there is dropout. Outside of training the ratio is not looked at: it may be one that is traced."""
-    if training and not 0 <= dropout_ratio <= 1:
-        raise InvalidArgumentError(f"dropout_ratio is {dropout_ratio!r}; it must be a number from 0 to 1")
-    return training and dropout_ratio > 0
-
-
 # Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
-torch.fx.wrap("_rows")
-torch.fx.wrap("_padded_rows")
-torch.fx.wrap("_check_heads")
-torch.fx.wrap("_delta_len")
-torch.fx.wrap("_like_offsets")
-torch.fx.wrap("_integers")
-torch.fx.wrap("_weight")
+torch.fx.wrap("contiguous_rows")
+torch.fx.wrap("padded_rows")
+torch.fx.wrap("check_heads")
+torch.fx.wrap("delta_len_of")
+torch.fx.wrap("like_offsets")
+torch.fx.wrap("integers_as")
+torch.fx.wrap("weight_like")
 
 
 @explained
@@ -150,13 +81,13 @@ def hstu_mha(
     if attn_func is not None:
         raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     return _ops.hstu_attention(
-        _rows(q),
-        _rows(k),
-        _rows(v),
+        contiguous_rows(q),
+        contiguous_rows(k),
+        contiguous_rows(v),
         seq_offsets,
         max_seq_len,
         alpha,
-        num_targets=_like_offsets(num_targets, seq_offsets),
+        num_targets=like_offsets(num_targets, seq_offsets),
         attn_scale=None if attn_scale is None else attn_scale.float().reshape(-1),
         scaling_seqlen=scaling_seqlen,
         causal=causal,
@@ -186,14 +117,14 @@ def delta_hstu_mha(
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
     """
     return _ops.delta_hstu_attention(
-        _rows(delta_q),
-        _rows(k),
-        _rows(v),
+        contiguous_rows(delta_q),
+        contiguous_rows(k),
+        contiguous_rows(v),
         seq_offsets,
         max_seq_len,
-        _delta_len(delta_q, seq_offsets),
+        delta_len_of(delta_q, seq_offsets),
         alpha,
-        num_targets=_like_offsets(num_targets, seq_offsets),
+        num_targets=like_offsets(num_targets, seq_offsets),
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
         contextual_seq_len=contextual_seq_len,
@@ -205,8 +136,8 @@ def layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x less its mean, over its deviation, times weight, plus bias. x is (..., D)."""
-    rows = _rows(x.reshape(-1, x.shape[-1]))
-    return _ops.layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
+    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
+    return _ops.layer_norm(rows, weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
 
 
 @explained
@@ -214,8 +145,8 @@ def rms_norm(
     x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, silu: bool = False
 ) -> torch.Tensor:
     """Each row of x over its root mean square, times weight; with ``silu`` the silu of that. x is (..., D)."""
-    rows = _rows(x.reshape(-1, x.shape[-1]))
-    return _ops.rms_norm(rows, _weight(weight, x), eps, silu=silu).view(x.shape)
+    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
+    return _ops.rms_norm(rows, weight_like(weight, x), eps, silu=silu).view(x.shape)
 
 
 @explained
@@ -223,8 +154,8 @@ def swish_layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x times the sigmoid of its layer norm. x is (..., D)."""
-    rows = _rows(x.reshape(-1, x.shape[-1]))
-    return _ops.swish_layer_norm(rows, _weight(weight, x), _weight(bias, x), eps).view(x.shape)
+    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
+    return _ops.swish_layer_norm(rows, weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
 
 
 @explained
@@ -251,15 +182,15 @@ def hstu_norm_mul_dropout(
         seed: decides what is dropped. None: drawn from PyTorch's generator of the CPU.
     """
     if group_norm:
-        _check_heads(x, num_heads, linear_dim)
-    drops = _drops(dropout_ratio, training)
+        check_heads(x, num_heads, linear_dim)
+    drops = has_dropout(dropout_ratio, training)
     if drops and seed is None:
-        seed = _drawn_seed()
+        seed = drawn_seed()
     return _ops.hstu_norm_mul_dropout(
-        _rows(x),
-        _rows(u),
-        _weight(weight, x),
-        _weight(bias, x),
+        contiguous_rows(x),
+        contiguous_rows(u),
+        weight_like(weight, x),
+        weight_like(bias, x),
         eps,
         dropout_ratio if drops else None,
         seed if drops else None,
@@ -285,11 +216,11 @@ def add_positional_embeddings(
 ) -> torch.Tensor:
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
     return _ops.add_positional_embeddings(
-        _rows(seq_embeddings),
-        _weight(position_embeddings_weight, seq_embeddings),
+        contiguous_rows(seq_embeddings),
+        weight_like(position_embeddings_weight, seq_embeddings),
         alpha,
         seq_offsets,
-        _like_offsets(num_targets, seq_offsets),
+        like_offsets(num_targets, seq_offsets),
         interleave_targets=interleave_targets and num_targets is not None,
     )
 
@@ -317,16 +248,16 @@ def add_timestamp_positional_embeddings(
     ``timestamps`` are (L), in seconds. Ages are counted to ``query_time``, (B), or to the sequence's last timestamp.
     """
     return _ops.add_timestamp_positional_embeddings(
-        _rows(seq_embeddings),
-        _weight(position_embeddings_weight, seq_embeddings),
-        _weight(timestamp_embeddings_weight, seq_embeddings),
+        contiguous_rows(seq_embeddings),
+        weight_like(position_embeddings_weight, seq_embeddings),
+        weight_like(timestamp_embeddings_weight, seq_embeddings),
         alpha,
         time_bucket_increments,
         seq_offsets,
-        _integers("timestamps", timestamps, torch.int64),
+        integers_as("timestamps", timestamps, torch.int64),
         max_contextual_seq_len,
-        num_targets=_like_offsets(num_targets, seq_offsets),
-        query_time=None if query_time is None else _integers("query_time", query_time, torch.int64),
+        num_targets=like_offsets(num_targets, seq_offsets),
+        query_time=None if query_time is None else integers_as("query_time", query_time, torch.int64),
         interleave_targets=interleave_targets and num_targets is not None,
         time_bucket_fn=time_bucket_fn,
     )
@@ -352,8 +283,8 @@ def concat_2D_jagged(
         _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
     offsets_left = _some_offsets(values_left, max_len_left, offsets_left, offsets_right)
     return _ops.concat_2d_jagged(
-        _rows(values_left),
-        _rows(values_right),
+        contiguous_rows(values_left),
+        contiguous_rows(values_right),
         offsets_left,
         offsets_right,
         max_len_right=None if offsets_right is not None else max_len_right,
@@ -388,7 +319,7 @@ def split_2D_jagged(
         total_len_left = values.shape[0] - total_len_right
     both = offsets_left is not None and offsets_right is not None
     return _ops.split_2d_jagged(
-        _rows(values),
+        contiguous_rows(values),
         offsets_left,
         offsets_right,
         max_len_right=None if offsets_right is not None else max_len_right,
@@ -419,7 +350,7 @@ def jagged_dense_broadcast_add(
     max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor
 ) -> torch.Tensor:
     """One row of dense, (B, D), is added to all rows of a sequence of jagged, (L, D)."""
-    return _ops.jagged_dense_broadcast_add(_rows(jagged), _rows(dense), seq_offsets)
+    return _ops.jagged_dense_broadcast_add(contiguous_rows(jagged), contiguous_rows(dense), seq_offsets)
 
 
 @explained
@@ -434,7 +365,7 @@ def jagged_to_padded_dense(
 ) -> torch.Tensor:
     """Sequences (L, D), cut or padded to ``max_len`` rows each: (B, max_len, D)."""
     padding = padding_value if padding_value != 0 else None
-    dense = _ops.jagged_to_padded_dense(_rows(values), seq_offsets, max_len, padding)
+    dense = _ops.jagged_to_padded_dense(contiguous_rows(values), seq_offsets, max_len, padding)
     return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
 
 
@@ -444,7 +375,7 @@ def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: i
 
     Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
     """
-    return _ops.dense_to_jagged(_padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
+    return _ops.dense_to_jagged(padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
 
 
 __all__ = [

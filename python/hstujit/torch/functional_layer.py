@@ -11,7 +11,8 @@ import torch
 
 from .._checked import explained
 from ..errors import UnsupportedError
-from .functional import _drawn_seed, _drops, _like_offsets, _weight, hstu_mha
+from ._arguments import drawn_seed, has_dropout, like_offsets, weight_like
+from .functional import hstu_mha
 
 _ops = torch.ops.hstujit
 
@@ -86,8 +87,8 @@ def hstu_compute_uqvk(
 
     _, uvqk = _ops.hstu_compute_uqvk(
         x=_matrix(x),
-        input_norm_weight=_weight(norm_weight, x),
-        input_norm_bias=_weight(norm_bias, x),
+        input_norm_weight=weight_like(norm_weight, x),
+        input_norm_bias=weight_like(norm_bias, x),
         uvqk_weight=_matrix(uvqk_weight),
         uvqk_bias=_matrix(uvqk_bias),
         eps=norm_eps,
@@ -160,14 +161,14 @@ def hstu_preprocess_and_attention(
         return u, attn.view(-1, num_heads * hidden_dim), k, v
     _, _, u, attn = _ops.hstu_preprocess_and_attention(
         _matrix(x),
-        _weight(norm_weight, x),
+        weight_like(norm_weight, x),
         _matrix(uvqk_weight),
         seq_offsets,
         max_seq_len,
         attn_alpha,
-        _weight(norm_bias, x),
+        weight_like(norm_bias, x),
         _matrix(uvqk_bias),
-        _like_offsets(num_targets, seq_offsets),
+        like_offsets(num_targets, seq_offsets),
         eps=norm_eps,
         scaling_seqlen=scaling_seqlen,
         heads=num_heads,
@@ -211,16 +212,16 @@ def hstu_compute_output(
         mul_u_activation_type: ``"none"``, ``"silu"`` or ``"sigmoid"`` of the u that multiplies. Without effect with
             ``group_norm``.
     """
-    drops = _drops(dropout_ratio, training)
-    seed = _drawn_seed() if drops else None
+    drops = has_dropout(dropout_ratio, training)
+    seed = drawn_seed() if drops else None
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
         _matrix(attn),
         _matrix(u),
         _matrix(x),
-        _weight(norm_weight, x),
+        weight_like(norm_weight, x),
         _matrix(output_weight),
-        _weight(norm_bias, x),
+        weight_like(norm_bias, x),
         norm_eps,
         dropout_ratio if drops else None,
         seed,

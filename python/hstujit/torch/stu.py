@@ -14,8 +14,9 @@ from .._instances import LARGEST_COUNT
 from .._interface import operators
 from .._words import counted
 from ..errors import InvalidArgumentError
+from ._arguments import drawn_seed, integers_as, is_readable
 from ._plan import dtype_name
-from .functional import _drawn_seed, _integers, _is_readable, complete_cumsum, split_2D_jagged
+from .functional import complete_cumsum, split_2D_jagged
 
 _ops = torch.ops.hstujit
 _EPS = 1e-6
@@ -153,11 +154,11 @@ class _Kept:
                 f"kv_caching_lengths is on {lengths.device}; it must be on {seq_offsets.device}, as {of_offsets}"
             )
         longest, rows = max_len, None
-        if _is_readable(lengths, seq_offsets):
+        if is_readable(lengths, seq_offsets):
             longest, rows = _read(lengths, max_len, seq_offsets.diff())
         elif not max_len:
             longest = int(lengths.max().item())
-        offsets = complete_cumsum(_integers("kv_caching_lengths", lengths, seq_offsets.dtype))
+        offsets = complete_cumsum(integers_as("kv_caching_lengths", lengths, seq_offsets.dtype))
         return cls(offsets, seq_offsets - offsets, longest, rows)
 
     def first_rows(self, values: torch.Tensor) -> torch.Tensor:
@@ -289,7 +290,7 @@ class STULayer(torch.nn.Module):
         ratio = config.output_dropout_ratio if self.training else 0.0
         dropout = {}
         if ratio > 0:
-            dropout = {"dropout_ratio": ratio, "seed": _drawn_seed(), "offset": 0}
+            dropout = {"dropout_ratio": ratio, "seed": drawn_seed(), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         out, *for_backward = _ops.stu_layer(
             x=x,
@@ -362,7 +363,7 @@ class STULayer(torch.nn.Module):
         """What both operators take of the layer. Weights of norms are rounded, too, as the public layer's are."""
         config = self.config
         if num_targets is not None:
-            num_targets = _integers("num_targets", num_targets, offsets.dtype) if config.target_aware else None
+            num_targets = integers_as("num_targets", num_targets, offsets.dtype) if config.target_aware else None
         return {
             "input_norm_weight": self._input_norm_weight.to(x.dtype),
             "input_norm_bias": self._input_norm_bias.to(x.dtype),

@@ -69,7 +69,8 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   // A warp reads its rows and columns for itself; without ldmatrix, several lanes read the same ones.
   const auto warps_n = static_cast<double>(4 * config.consumers / kWarpsM);
   const double row_reads = spec.is_ieee() ? 2 : 1, column_reads = spec.is_ieee() ? 4 : 1;
-  const double shared = (block_m * (1 + row_reads * warps_n) + block_n * (1 + column_reads * kWarpsM)) *
+  const double summed = !gemm.column_sums ? 0 : gemm.column_sums->of_a ? block_m : block_n;  // by the first tile
+  const double shared = (block_m * (1 + row_reads * warps_n) + block_n * (1 + column_reads * kWarpsM) + summed) *
                         gemm::kLineBytes / kSharedBytesPerCycle;
   const double load = (block_m + block_n) * gemm::kLineBytes / rates.l2_bytes;
   const double busy = resident * std::max({multiply, shared, load});

@@ -14,7 +14,8 @@ constexpr int64_t kReservedBytes = 1024;  // of shared memory, that the system k
 constexpr int64_t kRegisters = 65536;     // of a multiprocessor
 constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
 constexpr int64_t kBlockRows = 16;
-constexpr int64_t kColumnSumRegisters = 40;  // of a thread, where columns are added up besides: what 256 x 128 lacks
+constexpr int64_t kColumnSumRegisters =
+    40;  // of a thread that adds up columns, too: 256 x 128 spills then, and is refused
 
 // Of a thread: a block of rows of the first factor; and besides, addresses of loads and of the epilogue, and a block of
 // columns: at least, and what the compiler takes where there are more.

@@ -12,9 +12,9 @@ template <class Config, class Params>
 class ColumnSummer {
   static constexpr int kBoxes = kSummedBoxes<Config>, kBoxBytes = kDepth * kSwizzleBytes;
   static constexpr int kOwn = (kBoxes + kColumnShares<Config> - 1) / kColumnShares<Config>;  // that a tile adds up
-  static constexpr int kChunk = 8;                                    // elements that a lane reads at once
+  static constexpr int kChunk = 8;  // elements that a lane reads at once
   static constexpr int kChunks = kDepth / kChunk / kSumWarps<Config>;  // of a line, that a warp has
-  static constexpr int kLines = 32 / kChunks;                         // that a warp reads at once
+  static constexpr int kLines = 32 / kChunks;                          // that a warp reads at once
   static constexpr int kAhead = 4;  // reads of a lane before the first of them is added
 
  public:
@@ -39,6 +39,7 @@ class ColumnSummer {
   // All stages of a tile, read or not, are given back.
   __device__ __forceinline__ void add(const WorkTile& tile) {
     const int share = column_share<Config>(tile);
+    const int first = share < kColumnShares<Config> ? share : kBoxes;  // tiles of a cluster may be below the last row
 #pragma unroll
     for (auto& box : sums_) {
 #pragma unroll
@@ -53,7 +54,7 @@ class ColumnSummer {
       const u32 factor = shared_address(kSumsOfA<Config> ? shared_.a[stage] : shared_.b[stage]);
 #pragma unroll
       for (int i = 0; i < kOwn; ++i) {
-        const int box = share + i * kColumnShares<Config>;
+        const int box = first + i * kColumnShares<Config>;
         if (box < kBoxes) add_box(factor + box * kBoxBytes, left < kDepth ? static_cast<int>(left) : kDepth, sums_[i]);
       }
       release_stage<Config>(shared_.empty[stage]);
@@ -61,7 +62,7 @@ class ColumnSummer {
     }
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const int box = share + i * kColumnShares<Config>;
+      const int box = first + i * kColumnShares<Config>;
       if (box < kBoxes) store(tile, box, sums_[i]);
     }
   }

@@ -27,6 +27,7 @@ constexpr double kStartCycles = 10300;      // of a launch, until the first stag
 constexpr double kPieceCycles = 445;        // of a warp for what it stores at a time, where nothing hides it
 constexpr int64_t kLine = 128;              // bytes, of L2 and of a box of the copy engine
 constexpr double kBrokenLines = 2;          // times longer besides, to load boxes whose lines are parts of two of L2's
+constexpr double kColumnSumCycles = 64;     // of a stage for a box whose columns are added up: it is read once more
 constexpr double kAddCycles = 4000;         // of the kernel that adds up parts
 constexpr double kMainOverlap = 4;          // the norm of multiplying, loading and waiting that a stage takes
 constexpr double kOverlap = 3;              // and of all that and the memory
@@ -40,6 +41,14 @@ double norm(std::initializer_list<double> parts, double power) {
 // How much longer it takes to load lines of a matrix with so many 16-bit elements in a row: most begin within a line.
 double line_factor(int64_t width) {
   return 1 + kBrokenLines * (1 - static_cast<double>(std::gcd(width * 2, kLine)) / static_cast<double>(kLine));
+}
+
+// Boxes of a stage whose columns a tile adds up: those that tiles with the same columns do not share out evenly, too.
+int64_t summed_boxes(const GemmInterface& gemm, const GemmConfig& config) {
+  if (!gemm.column_sums) return 0;
+  const bool of_a = gemm.column_sums->of_a;
+  const int64_t shares = of_a ? ceil_div(gemm.n, config.block_n) : ceil_div(gemm.m, config.block_m);
+  return ceil_div((of_a ? config.block_m : config.block_n) / kDepth, shares);
 }
 
 }  // namespace
@@ -56,7 +65,8 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
                            ceil_div(gemm.n, config.block_n) * config.split_k;
   const auto tiles = static_cast<double>(ceil_div(clusters, device.sm_count / config.cluster));
   const double stages = static_cast<double>(ceil_div(k, kDepth)) / splits;
-  const double multiply = block_m * block_n * kDepth / kProductsPerCycle * kWaits;
+  const double multiply = block_m * block_n * kDepth / kProductsPerCycle * kWaits +
+                          static_cast<double>(summed_boxes(gemm, config)) * kColumnSumCycles;
   const double a_lines = block_m * line_factor(gemm.a.transposed ? gemm.m : gemm.k);
   const double b_lines = block_n / cluster * line_factor(gemm.b.transposed ? gemm.k : gemm.n);
   const double load = (a_lines + b_lines) * kLine / kL2BytesPerCycle;

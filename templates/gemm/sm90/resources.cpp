@@ -14,7 +14,7 @@ constexpr int64_t kBarrierBytes = 16;  // of a stage
 constexpr int64_t kTileBytes = 72;     // of a stage, where the producer finds tiles: one, and its barriers
 constexpr int64_t kPieceBytes = kPieceRows * sm90::kSwizzleBytes;
 constexpr int64_t kProducerRegisters = 40;  // of a thread: what its addresses take
-constexpr int64_t kSummingRegisters = 88;   // of one beside which others add up columns
+constexpr int64_t kSummingRegisters = 88;   // of one whose warpgroup adds up columns, too
 constexpr int64_t kOtherRegisters = 56;     // of a consumer, beside sums: addresses, and what the epilogue reads
 
 }  // namespace

@@ -33,10 +33,21 @@ std::vector<std::string> outputs_of(const OpSpecPtr& spec) {
   return outputs;
 }
 
+// Factors that differ from 1, and from each other.
+void scale(const OpSpecPtr& spec, HostCall& call) {
+  const Signature signature = spec->signature(Direction::kForward);
+  for (const auto& [name, value] : {std::pair{"alpha", 2.0}, {"beta", 0.5}}) {
+    const int index = find_argument(signature, name);
+    if (index >= 0) call.inputs()[static_cast<size_t>(index)].scalar = value;
+  }
+}
+
 // Rows with gaps between them, twice in different orders, which give the same bits; nothing else is written.
 void check(const EmulatedKernel& kernel, const OpSpecPtr& spec, int64_t rows) {
   SCOPED_TRACE(fmt::format("{} {} rows", spec->to_json().dump(), rows));
-  HostCall call(spec, of(rows), 7, /*row_padding=*/16), again = call;
+  HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+  scale(spec, call);
+  HostCall again = call;
   call.pack_inputs();
   again.pack_inputs();
   kernel.launch(call.values(), 1);
@@ -134,6 +145,8 @@ TEST(EmulatedGemm, SumsOfColumns) {
     check(wgrad(136, 136, transposed), {128, 128, 2, 2, /*ping_pong=*/true, split}, {200});
     check(wgrad(200, 136, bias), {64, 128, 3, 1, false, split, 8, /*cluster=*/2}, {1, 200});
     check(wgrad(136, 200, transposed), {128, 128, 3, 2, false, split, 1, /*cluster=*/2}, {1, 200});
+    check(wgrad(136, 136, bias), {64, 128, 3, 1, false, split, 8, /*cluster=*/2}, {200});  // a tile below the last row
+    check(wgrad(72, 264, bias), {128, 256, 2, 2, false, split, 8, /*cluster=*/2}, {200});  // and one of two
   }
 }
 
@@ -280,6 +293,8 @@ TEST(HostGemm, SumsOverRows) {
       ASSERT_NE(handle.get(), nullptr) << handle.error();
       for (const int64_t rows : {0, 1, 127, 300}) {
         HostCall call(spec, of(rows), 7, /*row_padding=*/16);
+        scale(spec, call);
+        call.pack_inputs();
         ASSERT_EQ(call.launch(handle), 0) << call.error();
         EXPECT_EQ(call.mistakes(), "") << spec->to_json() << rows;
       }

@@ -2,7 +2,8 @@
 //
 // An item is a tile of the result, or of that of a sequence. It walks the sum in tiles: both factors' go to scratch as
 // fp32, zeros behind their ends, and register tiles of products are added to the tile's sums. Then the epilogue, in
-// place; results are rounded once. Sums of a factor's columns are a first row's tiles', or a first column's.
+// place; results are rounded once. Tiles of the first row also add up the columns of b, or those of the first column
+// the columns of a.
 #include <algorithm>
 
 #include "compiler/host/lift_lanes.h"

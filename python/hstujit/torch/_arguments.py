@@ -1,0 +1,86 @@
+"""What becomes of arguments before an operator gets them."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import InvalidArgumentError
+from ._plan import dtype_name
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with elements that follow one another, as kernels read it."""
+    return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def padded_rows(dense: torch.Tensor) -> torch.Tensor:
+    """(B, max_len, D) as (B * max_len, D)."""
+    if dense.dim() != 3:
+        raise InvalidArgumentError(
+            f"dense has rank {dense.dim()}, shape {tuple(dense.shape)}; it must be (B, max_len, D)"
+        )
+    return contiguous_rows(dense.reshape(-1, dense.shape[2]))
+
+
+def delta_len_of(delta_q: torch.Tensor, seq_offsets: torch.Tensor) -> int:
+    """New rows of each sequence; 1 of no sequences, which have any."""
+    batch = seq_offsets.shape[0] - 1
+    return delta_q.shape[0] // batch if batch > 0 else 1
+
+
+def check_heads(x: torch.Tensor, num_heads: int, linear_dim: int) -> None:
+    if num_heads < 1:
+        raise InvalidArgumentError(f"num_heads is {num_heads}; it must be at least 1")
+    if x.dim() == 2 and linear_dim not in (-1, x.shape[1] // num_heads):
+        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[1] // num_heads}, D / num_heads")
+
+
+def like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor, name: str = "num_targets") -> torch.Tensor | None:
+    return None if counts is None else integers_as(name, counts, offsets.dtype)
+
+
+def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Integers as ``dtype``. One that it has no room for is refused where it can be read without waiting for a GPU.
+
+    Elsewhere it becomes the largest or the smallest one, so that it is as wrong as it was.
+    """
+    if tensor.dtype == dtype:
+        return tensor
+    if tensor.dtype not in _INTEGERS:
+        raise InvalidArgumentError(f"{name} has dtype {dtype_name(tensor.dtype)}; it must be int32 or int64")
+    if dtype not in (torch.int32, torch.int64) or tensor.dtype.itemsize <= dtype.itemsize:
+        return tensor.to(dtype)
+    limits = torch.iinfo(dtype)
+    if is_readable(tensor) and tensor.device.type == "cpu":
+        wrong = ((tensor < limits.min) | (tensor > limits.max)).nonzero()
+        if wrong.numel():
+            index = tuple(wrong[0].tolist())
+            where = ", ".join(map(str, index))
+            raise InvalidArgumentError(f"{name}[{where}] is {tensor[index].item()}; it must be an integer of 32 bits")
+    return tensor.clamp(limits.min, limits.max).to(dtype)
+
+
+def is_readable(*tensors: torch.Tensor) -> bool:
+    """Whether there are values, and nothing traces what is done with them."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+        return False
+    return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
+
+
+def drawn_seed() -> int:
+    """Of dropout, from PyTorch's generator of the CPU."""
+    return torch.ops.hstujit._seed_of(torch.randint(2**62, (), device="cpu"))
+
+
+def weight_like(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
+    """Weights are fp32, or of the data type of x."""
+    return weight if weight is None or weight.dtype == torch.float32 else weight.to(x.dtype)
+
+
+def has_dropout(dropout_ratio: float, training: bool) -> bool:
+    """Whether there is dropout. Outside of training the ratio is not looked at: it may be one that is traced."""
+    if training and not 0 <= dropout_ratio <= 1:
+        raise InvalidArgumentError(f"dropout_ratio is {dropout_ratio!r}; it must be a number from 0 to 1")
+    return training and dropout_ratio > 0
