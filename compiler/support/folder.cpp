@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "compiler/support/files.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -59,7 +60,7 @@ Status because(std::string_view action, const fs::path& path, std::string_view r
 std::optional<std::vector<std::string>> names_in(int folder) {
   const int fd = openat_retrying(folder, ".", O_RDONLY | O_DIRECTORY);
   if (fd < 0) return std::nullopt;
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);
+  std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(fd), &::closedir);
   if (listing == nullptr) {
     const int error = errno;
     ::close(fd);
@@ -67,9 +68,18 @@ std::optional<std::vector<std::string>> names_in(int folder) {
     return std::nullopt;
   }
   std::vector<std::string> names;
-  while (const dirent* const entry = ::readdir(listing.get())) {
+  while (true) {
+    errno = 0;
+    const dirent* const entry = ::readdir(listing.get());
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
+  }
+  // A part of a listing would say that the rest is not there.
+  if (const int error = errno; error != 0) {
+    listing.reset();
+    errno = error;
+    return std::nullopt;
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -89,6 +99,12 @@ int resemble(int file, const struct stat& other) {
     mode = (mode & ~static_cast<mode_t>(S_IRWXG)) | ((mode & S_IRWXO) << 3);
   }
   return ::fchmod(file, mode) == 0 ? 0 : errno;
+}
+
+// Whether both are one file that nobody has written meanwhile.
+bool is_same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
 // What cannot be removed stays, and the folders that hold it.
@@ -242,15 +258,15 @@ Status Folder::write(const std::string& name, std::string_view bytes, const stru
   return move_into_place(temporary, name);
 }
 
-// `temporary` is what an exchange has displaced and nobody can use; `bytes` are what is in its place now, unless
-// another writer has been there since.
-Status Folder::put_back(const std::string& temporary, const std::string& name, std::string_view bytes) const {
+// `temporary` is what an exchange has displaced and nobody can use; `ours` is what is in its place now, unless another
+// writer has been there since. Takes no memory and opens nothing: the want of one may be what it is called for.
+Status Folder::put_back(const std::string& temporary, const std::string& name, const struct stat& ours) const {
   const auto exchange_again = [&] {
     return ::renameat2(number(), temporary.c_str(), number(), name.c_str(), RENAME_EXCHANGE) == 0;
   };
   if (!exchange_again()) return file_error("put back", path_ / name, errno);
-  const Result<std::string> ours = read(temporary, bytes.size());
-  if (ours.ok() && *ours == bytes) {
+  struct stat taken;
+  if (::fstatat(number(), temporary.c_str(), &taken, AT_SYMLINK_NOFOLLOW) == 0 && is_same_file(taken, ours)) {
     ::unlinkat(number(), temporary.c_str(), 0);
   } else {
     // Another writer's, who came between: it stays, and the other one beside it, as of an interrupted write.
@@ -259,8 +275,15 @@ Status Folder::put_back(const std::string& temporary, const std::string& name, s
   return {};
 }
 
-Result<std::optional<std::string>> Folder::exchange(const std::string& name, std::string_view bytes, size_t max) const {
+Result<std::optional<std::string>> Folder::exchange(const std::string& name, std::string_view bytes, size_t max,
+                                                    const Accept& accept) const {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string temporary, write_temporary(name, bytes));
+  struct stat ours;
+  if (::fstatat(number(), temporary.c_str(), &ours, AT_SYMLINK_NOFOLLOW) != 0) {
+    const Status status = file_error("look at", path_ / name, errno);
+    ::unlinkat(number(), temporary.c_str(), 0);
+    return status;
+  }
   while (::renameat2(number(), temporary.c_str(), number(), name.c_str(), RENAME_EXCHANGE) != 0) {
     if (errno == ENOENT && ::linkat(number(), temporary.c_str(), number(), name.c_str(), 0) == 0) {
       ::unlinkat(number(), temporary.c_str(), 0);
@@ -272,16 +295,19 @@ Result<std::optional<std::string>> Folder::exchange(const std::string& name, std
     return std::optional<std::string>();
   }
   std::optional<std::string> displaced;
-  if (Result<std::string> read_back = read(temporary, max); read_back.ok()) {
-    displaced = std::move(read_back).value();
-  } else {
+  const Status taken = within_memory("what a file held", [&]() -> Status {
+    HSTUJIT_ASSIGN_OR_RETURN(displaced, read(temporary, max));
+    return accept ? accept(*displaced) : Status();
+  });
+  if (!taken.ok()) {
+    displaced.reset();
     struct stat info;
     const bool known = ::fstatat(number(), temporary.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
     // A link, a pipe or a device holds nothing that could be lost. A file that cannot be handed on, such as another
     // user's, and a folder go back.
     if (!known || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-      HSTUJIT_RETURN_IF_ERROR(put_back(temporary, name, bytes));
-      return read_back.status();
+      HSTUJIT_RETURN_IF_ERROR(put_back(temporary, name, ours));
+      return taken;
     }
   }
   ::unlinkat(number(), temporary.c_str(), 0);

@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,7 +79,11 @@ class Folder {
   // handed to one writer only, so of several that merge what they find, none loses what another has written. A file
   // that cannot be read, or is not to be trusted, stays in its place, and the call fails; a folder that cannot be
   // synced is no failure. A file system that cannot exchange files gives nothing either.
-  Result<std::optional<std::string>> exchange(const std::string& name, std::string_view bytes, size_t max) const;
+  // `accept` takes what the file held while it is still in a file: where that fails, as for want of memory, the file
+  // goes back into its place, too.
+  using Accept = std::function<Status(const std::string& displaced)>;
+  Result<std::optional<std::string>> exchange(const std::string& name, std::string_view bytes, size_t max,
+                                              const Accept& accept = nullptr) const;
 
   // Sets the time of the last write to the present, where this process may.
   void touch(const std::string& name) const;
@@ -99,7 +104,7 @@ class Folder {
   Result<std::string> write_temporary(const std::string& name, std::string_view bytes,
                                       const struct stat* before = nullptr) const;
   Status move_into_place(const std::string& temporary, const std::string& name) const;
-  Status put_back(const std::string& temporary, const std::string& name, std::string_view bytes) const;
+  Status put_back(const std::string& temporary, const std::string& name, const struct stat& ours) const;
   // Makes a rename durable.
   Status sync() const;
 

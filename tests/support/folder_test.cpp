@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "compiler/support/files.h"
+#include "compiler/support/memory.h"
+#include "tests/support/little_memory.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -230,6 +232,33 @@ TEST_F(FolderTest, AnExchangeGivesWhatWasThere) {
   EXPECT_EQ(*second, "one");
   EXPECT_EQ(*whole_file(path("a")), "two");
   EXPECT_FALSE(Folder::open(path("none"), Trust::kAll).ok());
+  EXPECT_THAT(names(), ElementsAre("a")) << "no temporary is left";
+}
+
+TEST_F(FolderTest, WhatAnExchangeCannotHandOnGoesBack) {
+  ASSERT_TRUE(folder().exchange("a", "one", kMax).ok());
+  std::string seen;
+  const auto refused = folder().exchange("a", "two", kMax, [&](const std::string& displaced) {
+    seen = displaced;
+    return out_of_memory();
+  });
+  EXPECT_EQ(refused.status().code(), Code::kOutOfMemory);
+  EXPECT_EQ(seen, "one");
+  EXPECT_EQ(*whole_file(path("a")), "one");
+  EXPECT_THAT(names(), ElementsAre("a")) << "no temporary is left";
+}
+
+// Neither to read what it has displaced, nor to look at its own bytes again.
+TEST_F(FolderTest, WithoutMemoryAnExchangeLeavesTheFile) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  const size_t large = size_t{80} << 20;
+  write("a", "one");
+  fs::resize_file(path("a"), large);
+  const std::string ours(large, 'x');
+  EXPECT_TRUE(
+      with_little_memory([&] { return folder().exchange("a", ours, large).status().code() == Code::kOutOfMemory; }));
+  FileInfo info;
+  EXPECT_EQ(*folder().read_head("a", 3, &info), "one");
   EXPECT_THAT(names(), ElementsAre("a")) << "no temporary is left";
 }
 
