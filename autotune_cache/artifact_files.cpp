@@ -113,10 +113,11 @@ Result<SeenArtifact> see_artifact(const CacheTree& tree, std::string_view arch, 
 
 Status save_artifact(const Folder& folder, const ArtifactFiles& files, const ArtifactMetadata& metadata,
                      std::string_view cubin) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_metadata(metadata));
   // A rename cannot replace a folder. One with the name of an entry is nobody's: it goes.
   for (const fs::path& file : {files.cubin, files.metadata}) folder.remove_folder(file.filename());
   HSTUJIT_RETURN_IF_ERROR(folder.write(files.cubin.filename(), cubin));
-  return folder.write(files.metadata.filename(), format_metadata(metadata));
+  return folder.write(files.metadata.filename(), text);
 }
 
 Status remove_artifact(const CacheTree& tree, std::string_view arch, std::string_view digest) {

@@ -6,6 +6,8 @@
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 namespace {
@@ -62,7 +64,7 @@ Status check_texts(const ArtifactInfo& info) {
 
 }  // namespace
 
-std::string format_metadata(const ArtifactMetadata& metadata) {
+Result<std::string> format_metadata(const ArtifactMetadata& metadata) {
   Json resources = json_or_null(metadata.info.resources);
   if (!resources.is_object()) resources = Json::object();
   return format_checked_json({{"format", kArtifactFormat},
@@ -72,10 +74,13 @@ std::string format_metadata(const ArtifactMetadata& metadata) {
                               {"nvrtc", metadata.info.nvrtc},
                               {"library", metadata.info.library},
                               {"resources", std::move(resources)},
-                              {"key", key_to_json(metadata.key)}});
+                              {"key", key_to_json(metadata.key)}},
+                             kMaxMetadataBytes);
 }
 
-Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view digest) {
+namespace {
+
+Result<ArtifactMetadata> parsed_metadata(std::string_view text, std::string_view digest) {
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kArtifactFormat));
   ArtifactMetadata metadata;
   if (const auto key = json.find("key"); key != json.end() && key->is_object()) metadata.key = key_from_json(*key);
@@ -95,6 +100,12 @@ Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view 
   if (size < 0) return Status(Code::kIo, "it does not say the size of the cubin");
   metadata.size = static_cast<uint64_t>(size);
   return metadata;
+}
+
+}  // namespace
+
+Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view digest) {
+  return within_memory("its metadata", [&] { return parsed_metadata(text, digest); });
 }
 
 }  // namespace hstujit

@@ -30,9 +30,10 @@ struct ArtifactMetadata {
   std::string sha256;  // of the cubin
 };
 
-std::string format_metadata(const ArtifactMetadata& metadata);
+// kInvalidArgument when it is too large to be read again.
+Result<std::string> format_metadata(const ArtifactMetadata& metadata);
 
-// kIo with what is wrong when the text breaks an invariant or belongs to another digest.
+// kIo with what is wrong when the text breaks an invariant or belongs to another digest; kOutOfMemory.
 Result<ArtifactMetadata> parse_metadata(std::string_view text, std::string_view digest);
 
 }  // namespace hstujit

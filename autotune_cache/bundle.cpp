@@ -52,7 +52,8 @@ Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files
   packed.sha256 = sha256_hex(contents);
   const Json manifest = {
       {"format", kBundleFormat}, {"files", files.size()}, {"bytes", contents.size()}, {"sha256", packed.sha256}};
-  HSTUJIT_RETURN_IF_ERROR(append_to_tar(packed.bytes, kManifest, format_checked_json(manifest)));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_checked_json(manifest, kMaxMetadataBytes));
+  HSTUJIT_RETURN_IF_ERROR(append_to_tar(packed.bytes, kManifest, text));
   packed.bytes += contents;
   return packed;
 }

@@ -107,7 +107,8 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
       Result<LoadedArtifact> loaded = layer->find_artifact(key.arch, stored.digest);
       if (!loaded.ok() && is_system_failure(loaded.status())) return loaded.status();
       if (!loaded.ok()) continue;  // as a look-up would pass over it; verify names it
-      files.emplace(names.metadata.native(), format_metadata(loaded->metadata));
+      HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_metadata(loaded->metadata));
+      files.emplace(names.metadata.native(), std::move(text));
       files.emplace(names.cubin.native(), std::move(loaded->cubin));
       ++exported.kernels;
     }

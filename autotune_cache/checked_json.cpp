@@ -8,11 +8,26 @@
 
 namespace hstujit {
 
-std::string format_checked_json(Json object) {
-  // Through text once, so that the checksum is of what a reader will see.
-  object = json_or_null(dump_json(object), {.depth = kMaxReportDepth});
+Result<std::string> format_checked_json(Json object, size_t max_bytes) {
+  const std::string format = text_member(object, "format");
+  const auto unread = [&format](const std::string& problem) {
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("a file of the format {} cannot be written so that it is read again: {}", quote(format), problem));
+  };
+  // Through text once, so that the checksum is of what a reader will see, and is counted by its limits.
+  object["checksum"] = "";
+  Result<Json> read = parse_json(dump_json(object));
+  if (!read.ok() && read.status().code() == Code::kOutOfMemory) return read.status();
+  if (!read.ok()) return unread(read.status().message());
+  object = std::move(read).value();
+  object.erase("checksum");
   object["checksum"] = sha256_hex(dump_json(object));
-  return dump_json(object, 2) + '\n';
+  std::string text = dump_json(object, 2) + '\n';
+  if (text.size() > max_bytes) text = dump_json(object) + '\n';
+  if (text.size() > max_bytes)
+    return unread(fmt::format("it has {} bytes, and at most {} are read", text.size(), max_bytes));
+  return text;
 }
 
 Result<Json> parse_checked_json(std::string_view text, std::string_view format, std::string* checksum) {

@@ -7,6 +7,8 @@
 #include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
+#include "compiler/support/memory.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -78,10 +80,12 @@ Result<std::string> format_choice(const ChoiceRecord& choice) {
         {{"config", std::move(passed_config)}, {"reason", passed.reason}, {"detail", passed.detail}});
   }
   if (choice.exported) json["exported"] = true;
-  return format_checked_json(std::move(json));
+  return format_checked_json(std::move(json), kMaxChoiceBytes);
 }
 
-Result<ChoiceRecord> parse_choice(std::string_view text, std::string_view digest) {
+namespace {
+
+Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view digest) {
   HSTUJIT_ASSIGN_OR_RETURN(const Json json, parse_checked_json(text, kChoiceFormat));
   ChoiceRecord choice;
   if (const auto key = json.find("key"); key != json.end()) choice.key = tuning_key_from(*key);
@@ -103,6 +107,12 @@ Result<ChoiceRecord> parse_choice(std::string_view text, std::string_view digest
   const auto exported = json.find("exported");
   choice.exported = exported != json.end() && *exported == true;
   return choice;
+}
+
+}  // namespace
+
+Result<ChoiceRecord> parse_choice(std::string_view text, std::string_view digest) {
+  return within_memory("the choice", [&] { return parsed_choice(text, digest); });
 }
 
 }  // namespace hstujit

@@ -136,15 +136,18 @@ std::string select_winner(const TuningRecord& record, const TimingFilter& compet
 // one, unless `older`'s has more than four times its rows. The winner is that one's, whose run knew which sources are
 // of today; when it has none, or none with a time on that workload, all times compete. The keys must be equal:
 // kInvalidArgument otherwise.
-Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer);
+// What no reader would take is left out: as many of the older findings as exceed the limits of a record
+// (record_room.h). `left_out`, unless it is null, is their number.
+Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer, size_t* left_out = nullptr);
 
 // True when merging `part` into `whole` would change nothing that was measured.
 bool contains(const TuningRecord& whole, const TuningRecord& part);
 
-// A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number.
+// A checked JSON file. kInvalidArgument when a config is no JSON object or a time is no positive number, and for more
+// than parse_record takes.
 Result<std::string> format_record(const TuningRecord& record);
 
-// kIo with what is wrong when the text is damaged or belongs to another digest.
+// kIo with what is wrong when the text is damaged or belongs to another digest; kOutOfMemory.
 Result<TuningRecord> parse_record(std::string_view text, std::string_view digest);
 
 }  // namespace hstujit

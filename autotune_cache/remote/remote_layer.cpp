@@ -128,12 +128,14 @@ Result<TuningRecord> RemoteLayer::find_record(std::string_view digest) const {
 
 void RemoteLayer::offer(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) const {
   if (in_forked_child() || !state_->connection.uploads()) return;
-  std::string text = format_metadata(metadata);
-  const size_t bytes = text.size() + cubin.size();
-  uploads_.add(
-      digest, bytes,
-      [state = state_, digest, sha256 = metadata.sha256, text = std::move(text), bytes_of_cubin = std::string(cubin)](
-          const std::atomic<bool>& stop) { state->upload_artifact(digest, sha256, text, bytes_of_cubin, stop); });
+  Result<std::string> text = format_metadata(metadata);
+  if (!text.ok()) return;
+  const size_t bytes = text->size() + cubin.size();
+  uploads_.add(digest, bytes,
+               [state = state_, digest, sha256 = metadata.sha256, text = std::move(text).value(),
+                bytes_of_cubin = std::string(cubin)](const std::atomic<bool>& stop) {
+                 state->upload_artifact(digest, sha256, text, bytes_of_cubin, stop);
+               });
 }
 
 void RemoteLayer::offer(const TuningRecord& record) const {

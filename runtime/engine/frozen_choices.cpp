@@ -5,6 +5,7 @@
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "runtime/engine/generator_keys.h"
 
@@ -42,7 +43,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
   }
   Json list = Json::array();
   for (auto& [digest, row] : rows) list.push_back(std::move(row));
-  return format_checked_json({{"format", kFormat}, {"choices", std::move(list)}});
+  return format_checked_json({{"format", kFormat}, {"choices", std::move(list)}}, kMaxChoicesBytes);
 }
 
 Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::string& origin) {

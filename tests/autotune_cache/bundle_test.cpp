@@ -226,10 +226,11 @@ TEST_F(BundleTest, AnArchiveThatSaysTwoThingsIsRefused) {
     finish_tar(contents);
     contents += rest;
     std::string tar;
-    const std::string manifest = format_checked_json({{"format", "hstujit-bundle-1"},
-                                                      {"files", count},
-                                                      {"bytes", contents.size()},
-                                                      {"sha256", sha256_hex(contents)}});
+    const std::string manifest = *format_checked_json({{"format", "hstujit-bundle-1"},
+                                                       {"files", count},
+                                                       {"bytes", contents.size()},
+                                                       {"sha256", sha256_hex(contents)}},
+                                                      kMaxMetadataBytes);
     EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
     return Bundle::unpack(tar + contents).status().message();
   };
@@ -246,8 +247,9 @@ TEST_F(BundleTest, OnlyADigestIsShownAsWhatABundleSays) {
     std::string contents;
     finish_tar(contents);
     std::string tar;
-    const std::string manifest = format_checked_json(
-        {{"format", "hstujit-bundle-1"}, {"files", 0}, {"bytes", contents.size()}, {"sha256", sha256}});
+    const std::string manifest = *format_checked_json(
+        {{"format", "hstujit-bundle-1"}, {"files", 0}, {"bytes", contents.size()}, {"sha256", sha256}},
+        kMaxMetadataBytes);
     EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
     return Bundle::unpack(tar + contents).status().message();
   };
@@ -262,8 +264,8 @@ TEST_F(BundleTest, ABundleWithOneBadEntryIsRefusedWhole) {
   const ArtifactFiles names("", "sm_90a", *artifact_digest(sample_key()));
   const ArtifactMetadata metadata = {sample_key(), sample_info(), 3, "digest"};
   const std::map<std::string, std::string> cases[] = {
-      {{names.metadata.native(), format_metadata(metadata)}, {names.cubin.native(), "abc"}},
-      {{names.metadata.native(), format_metadata(metadata)}},
+      {{names.metadata.native(), *format_metadata(metadata)}, {names.cubin.native(), "abc"}},
+      {{names.metadata.native(), *format_metadata(metadata)}},
       {{names.cubin.native(), cubin_of("abc")}},
       {{"v1/../../etc/passwd", "text"}},
       {{record_file("", tuning_digest(sample_tuning_key("a"))).native(), *format_record(record_of("b", 1))}}};

@@ -218,7 +218,7 @@ TEST_F(CacheTrustTest, ACubinOfAnotherArchitectureIsRefused) {
   const auto store_it = [&](const std::string& cubin) {
     ASSERT_TRUE(write_file_atomically(files.cubin, cubin).ok());
     ASSERT_TRUE(write_file_atomically(files.metadata,
-                                      format_metadata({sample_key(), sample_info(), cubin.size(), sha256_hex(cubin)}))
+                                      *format_metadata({sample_key(), sample_info(), cubin.size(), sha256_hex(cubin)}))
                     .ok());
   };
   std::string of_version_7 = cubin_for(0);

@@ -28,7 +28,7 @@ struct Damage {
 };
 
 std::string sound_metadata(uint64_t size, const std::string& config, const std::string& cubin = kSoundCubin) {
-  return format_metadata({sample_key(config), sample_info(), size, sha256_hex(cubin)});
+  return *format_metadata({sample_key(config), sample_info(), size, sha256_hex(cubin)});
 }
 
 const std::string kConfig = sample_key().config;
@@ -114,7 +114,7 @@ TEST_F(MetadataTest, ResourcesAreNumbersThatAKernelCanHave) {
   const auto status_of = [](const std::string& resources) {
     ArtifactInfo info = sample_info();
     info.resources = resources;
-    const std::string text = format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)});
+    const std::string text = *format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)});
     return parse_metadata(text, *artifact_digest(sample_key())).status();
   };
   EXPECT_TRUE(status_of(R"({"registers": 255, "spill_load_bytes": 0, "compile_ms": 1.5, "nvrtc": "13.0"})").ok());
@@ -130,7 +130,7 @@ TEST_F(MetadataTest, ItsTextsAreOnesThatPeopleRead) {
   const auto status_of = [](std::string ArtifactInfo::* text, size_t bytes) {
     ArtifactInfo info = sample_info();
     info.*text = std::string(bytes, 'x');
-    return parse_metadata(format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)}),
+    return parse_metadata(*format_metadata({sample_key(), info, kSoundCubin.size(), sha256_hex(kSoundCubin)}),
                           *artifact_digest(sample_key()))
         .status();
   };

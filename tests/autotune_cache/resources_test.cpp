@@ -113,7 +113,7 @@ TEST_F(HarmfulEntryTest, WhatThereIsNoMemoryForIsAMiss) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
   const ArtifactFiles files = files_of(sample_key());
   const uint64_t size = kMaxCubinBytes;
-  replace(files.metadata, format_metadata({sample_key(), sample_info(), size, sha256_hex("")}));
+  replace(files.metadata, *format_metadata({sample_key(), sample_info(), size, sha256_hex("")}));
   make_large(files.cubin, size);
   EXPECT_TRUE(with_little_memory([&] {
     ArtifactStore store(user_only(), log());

@@ -116,7 +116,7 @@ TEST(TuningRecordTest, TimesOfNoKernelAreABadRecord) {
     Json json = json_or_null(*format_record(record));
     json.erase("checksum");
     json["timed"][0]["median_us"] = time;
-    return parse_record(format_checked_json(json), tuning_digest(record.key)).ok();
+    return parse_record(*format_checked_json(json, kMaxRecordBytes), tuning_digest(record.key)).ok();
   };
   EXPECT_TRUE(is_read(0.5));
   for (const Json& time : {Json(1.7e308), Json(5e-324), Json(-1), Json(0), Json("20"), Json()}) {
@@ -183,11 +183,14 @@ TEST(TuningRecordTest, RecordsOfThousandsOfFindingsAreMerged) {
 TEST(TuningRecordTest, MoreFindingsThanAnyTuningMakesAreNoRecord) {
   TuningRecord record = sample_record({});
   const size_t count = kMaxRecordFindings + 1;
-  record.rejected.assign(count, {sample_config(1), "s", "spill", ""});
-  const auto text = format_record(record);
-  ASSERT_TRUE(text.ok());
-  const auto parsed = parse_record(*text, tuning_digest(record.key));
+  record.rejected.assign(1, {sample_config(1), "s", "spill", ""});
+  Json json = json_or_null(*format_record(record));
+  json["rejected"] = Json(count, json["rejected"][0]);
+  const std::string text = *format_checked_json(json, kMaxRecordBytes);
+  const auto parsed = parse_record(text, tuning_digest(record.key));
   EXPECT_THAT(parsed.status().message(), ::testing::HasSubstr("65537 findings"));
+  record.rejected.assign(count, record.rejected[0]);
+  EXPECT_EQ(format_record(record).status().message(), "timed and rejected have 65537 findings; allowed: at most 65536");
 }
 
 TEST(TuningRecordTest, RoundTrip) {

@@ -33,12 +33,12 @@ void cache_metadata(std::string_view input) {
   const std::string digest = digest_of(Json::parse(text)["key"]);
   const auto metadata = parse_metadata(text, digest);
   if (!parsed(metadata)) return;
-  const std::string formatted = format_metadata(*metadata);
+  const std::string formatted = *format_metadata(*metadata);
   const auto again = parse_metadata(formatted, digest);
   expect(parsed(again), "metadata that is written is read");
   expect(again->key == metadata->key && again->size == metadata->size && again->sha256 == metadata->sha256,
          "metadata that is written is read as the same");
-  expect(format_metadata(*again) == formatted, "metadata that is read is written as the same");
+  expect(*format_metadata(*again) == formatted, "metadata that is read is written as the same");
 }
 
 }  // namespace hstujit::fuzz

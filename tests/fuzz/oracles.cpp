@@ -18,7 +18,7 @@ namespace hstujit::fuzz {
 namespace {
 
 constexpr size_t kLongestLine = 4096;
-constexpr int kDeepest = 100;
+constexpr int kDeepest = kMaxJsonDepth - 1;  // that values may lie in lists and objects
 
 bool is_utf8(const std::string& text) {
   try {
@@ -69,7 +69,7 @@ std::optional<Json> object_of(std::string_view text) {
 std::string checked_file(Json object, std::string_view format) {
   object["format"] = format;
   object.erase("checksum");
-  return format_checked_json(std::move(object));
+  return *format_checked_json(std::move(object), std::string::npos);
 }
 
 std::string with_header_checksums(std::string tar) {

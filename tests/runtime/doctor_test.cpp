@@ -4,6 +4,7 @@
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/read_limits.h"
 #include "runtime/engine/generator_keys.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
@@ -338,7 +339,7 @@ TEST_F(DoctorTest, ChoicesOfAnotherBuild) {
   text.replace(text.find(digest), digest.size(), std::string(64, '0'));
   Json json = Json::parse(text);
   json.erase("checksum");
-  ASSERT_TRUE(write_file_atomically(at("choices"), format_checked_json(json)).ok());
+  ASSERT_TRUE(write_file_atomically(at("choices"), *format_checked_json(json, kMaxChoicesBytes)).ok());
   values_["HSTUJIT_FROZEN"] = at("choices");
   expect_only("error, HSTUJIT_FROZEN: ", "of the generator " + std::string(64, '0'));
 }

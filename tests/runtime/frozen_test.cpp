@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "autotune_cache/checked_json.h"
+#include "compiler/support/read_limits.h"
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -84,10 +85,10 @@ TEST_F(FrozenTest, TwoChoicesOfOneKeyAreRefused) {
   file.erase("checksum");
   Json same = file, other = file;
   same["choices"].push_back(same["choices"][0]);
-  EXPECT_TRUE(FrozenChoices::parse(format_checked_json(same), "f").ok());
+  EXPECT_TRUE(FrozenChoices::parse(*format_checked_json(same, kMaxChoicesBytes), "f").ok());
   other["choices"].push_back(other["choices"][0]);
   other["choices"].back()["config"]["block_n"] = 16;
-  const Status status = FrozenChoices::parse(format_checked_json(other), "f").status();
+  const Status status = FrozenChoices::parse(*format_checked_json(other, kMaxChoicesBytes), "f").status();
   EXPECT_EQ(status.code(), Code::kInvalidConfig);
   EXPECT_THAT(status.message(), HasSubstr("is there twice, with the configs "));
 }

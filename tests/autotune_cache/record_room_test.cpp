@@ -1,0 +1,157 @@
+// Records that have as much as any reader takes, and merges of them.
+#include "autotune_cache/record_room.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "autotune_cache/checked_json.h"
+#include "cache_fixture.h"
+#include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
+
+namespace hstujit {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string config_of(const char* name, size_t i) { return fmt::format(R"({{"{}":{}}})", name, i); }
+
+TuningRecord timings_of(const char* name, size_t count, const std::string& workload = kWorkload) {
+  TuningRecord record = sample_record({});
+  record.workload = workload;
+  for (size_t i = 0; i < count; ++i) {
+    record.timed.push_back({config_of(name, i), workload, "s", 5 + static_cast<double>(i), 1});
+  }
+  if (count > 0) record.winner = config_of(name, 0);
+  return record;
+}
+
+TuningRecord rejections_of(const char* name, size_t count, const char* reason = "crashed") {
+  TuningRecord record = sample_record({});
+  record.workload.clear();
+  for (size_t i = 0; i < count; ++i) record.rejected.push_back({config_of(name, i), "s", reason, ""});
+  return record;
+}
+
+// What a reader gets of the merge.
+TuningRecord merged_and_read(const TuningRecord& older, const TuningRecord& newer, size_t* left_out) {
+  const auto merged = merge_records(older, newer, left_out);
+  EXPECT_TRUE(merged.ok()) << merged.status().message();
+  const auto text = format_record(*merged);
+  EXPECT_TRUE(text.ok()) << text.status().message();
+  EXPECT_LE(text->size(), kMaxRecordBytes);
+  const auto read = parse_record(*text, tuning_digest(merged->key));
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(*read == *merged);
+  return *read;
+}
+
+TEST(RecordRoomTest, TheNewerFindingsStayAndAsManyOfTheOlderAsAreRead) {
+  const TuningRecord older = rejections_of("b", 40'000), newer = timings_of("a", 40'000);
+  size_t left_out = 0;
+  const TuningRecord merged = merged_and_read(older, newer, &left_out);
+  EXPECT_EQ(left_out, 80'000 - kMaxRecordFindings);
+  EXPECT_TRUE(merged.timed == newer.timed);
+  EXPECT_EQ(merged.winner, newer.winner);
+  ASSERT_EQ(merged.rejected.size(), kMaxRecordFindings - 40'000);
+  EXPECT_EQ(merged.rejected.front().config, config_of("b", left_out)) << "the first ones are the oldest";
+  EXPECT_TRUE(merged == merged_and_read(older, merged, &left_out)) << "the same again";
+}
+
+// What decides on the winner, then what keeps a run from a crash, then times of other workloads, then what is tried
+// again anyway.
+TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
+  TuningRecord older = timings_of("decides", 100);
+  for (const TimedCandidate& timing : timings_of("other", 100, "other").timed) older.timed.push_back(timing);
+  older.rejected = rejections_of("passes", 100, "load").rejected;
+  for (const UntimedCandidate& rejection : rejections_of("lasts", 100).rejected) older.rejected.push_back(rejection);
+  const auto counts = [&](size_t room) {
+    const TuningRecord newer = rejections_of("new", kMaxRecordFindings - room);
+    size_t left_out = 0;
+    const TuningRecord merged = merged_and_read(older, newer, &left_out);
+    EXPECT_EQ(left_out, 400 - room);
+    EXPECT_EQ(merged.winner, older.winner);
+    const auto count = [](const auto& list, const char* name) {
+      return std::count_if(list.begin(), list.end(),
+                           [&](const auto& finding) { return finding.config.find(name) != std::string::npos; });
+    };
+    return std::vector<int64_t>{count(merged.timed, "decides"), count(merged.rejected, "lasts"),
+                                count(merged.timed, "other"), count(merged.rejected, "passes")};
+  };
+  EXPECT_EQ(counts(50), (std::vector<int64_t>{50, 0, 0, 0})) << "the winner, which is the oldest, among them";
+  EXPECT_EQ(counts(150), (std::vector<int64_t>{100, 50, 0, 0}));
+  EXPECT_EQ(counts(250), (std::vector<int64_t>{100, 100, 50, 0}));
+  EXPECT_EQ(counts(350), (std::vector<int64_t>{100, 100, 100, 50}));
+}
+
+TEST(RecordRoomTest, ValuesAndBytesAreCountedToo) {
+  std::string many = "[0";
+  for (int i = 1; i < 1000; ++i) many += ",0";
+  many += "]";
+  const std::string long_text(size_t{20} << 10, 'x');
+  for (const std::string& part : {many, '"' + long_text + '"'}) {
+    TuningRecord older = rejections_of("b", 0), newer = timings_of("a", 0);
+    for (int i = 0; i < 3000; ++i) {
+      older.rejected.push_back({fmt::format(R"({{"a":{},"part":{}}})", -1 - i, part), "s", "crashed", ""});
+      if (i % 2 == 0)
+        newer.timed.push_back({fmt::format(R"({{"a":{},"part":{}}})", i, part), kWorkload, "s", 5.0 + i, 1});
+    }
+    size_t left_out = 0;
+    const TuningRecord merged = merged_and_read(older, newer, &left_out);
+    EXPECT_GT(left_out, 0u);
+    EXPECT_GT(merged.rejected.size(), 0u);
+    EXPECT_TRUE(merged.timed == newer.timed);
+  }
+}
+
+// Twice as long as its text on one line: what was read stays readable.
+TEST(RecordRoomTest, WhatIsTooLongIndentedIsWrittenOnOneLine) {
+  const size_t levels = 20, zeros = 1'500'000;
+  std::string many = R"({"list":)" + std::string(levels, '[') + "0";
+  for (size_t i = 1; i < zeros; ++i) many += ",0";
+  const TuningRecord record = sample_record({{many + std::string(levels, ']') + "}", kWorkload, "s", 10, 1}});
+  const auto text = format_record(record);
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(text->find('\n'), text->size() - 1);
+  EXPECT_TRUE(parse_record(*text, tuning_digest(record.key)).ok());
+}
+
+TEST(RecordRoomTest, AnEnvironmentThatDoesNotFitIsTheNewerOne) {
+  TuningRecord older = timings_of("a", 1), newer = timings_of("b", 1);
+  for (size_t i = 0; i < kMaxJsonNames - 10; ++i) {
+    older.environment[fmt::format("older{}", i)] = newer.environment[fmt::format("newer{}", i)] = "";
+  }
+  size_t left_out = 0;
+  EXPECT_EQ(merged_and_read(older, newer, &left_out).environment, newer.environment);
+  EXPECT_EQ(left_out, 0u);
+}
+
+// Nothing is written that only looks like a file.
+TEST(CheckedJsonTest, WhatNoReaderTakesIsNotWritten) {
+  const Json object = {{"format", "f"}, {"text", "0123456789"}};
+  const auto text = format_checked_json(object, 1000);
+  ASSERT_TRUE(text.ok());
+  EXPECT_TRUE(parse_checked_json(*text, "f").ok());
+  const Status refused = format_checked_json(object, 100).status();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("\"f\" cannot be written so that it is read again: it has"));
+
+  Json values = object;
+  values["list"] = Json(kMaxJsonValues - 4, 0);  // with the object, its list, both texts and the checksum one too many
+  EXPECT_THAT(format_checked_json(values, kMaxRecordBytes).status().message(),
+              HasSubstr("the text has more than 4194304 values"));
+  values["list"].erase(0);
+  const auto most = format_checked_json(values, kMaxRecordBytes);
+  ASSERT_TRUE(most.ok()) << most.status().message();
+  EXPECT_TRUE(parse_checked_json(*most, "f").ok());
+
+  Json deep = Json::array();
+  for (int i = 0; i < kMaxJsonDepth; ++i) deep = Json::array({deep});
+  EXPECT_THAT(format_checked_json({{"format", "f"}, {"deep", deep}}, 1 << 20).status().message(),
+              HasSubstr("more than 64 deep"));
+}
+
+}  // namespace
+}  // namespace hstujit
