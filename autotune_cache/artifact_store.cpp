@@ -5,6 +5,7 @@
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/artifact_state.h"
 #include "autotune_cache/cubin_header.h"
+#include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/memory.h"
 
@@ -111,7 +112,17 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
     state_->in_use.insert(*digest);
   }
   // Somebody else was faster: both entries would do, and not writing keeps its two files together.
-  if (user_ != nullptr && load_artifact(*user_, key.arch, *digest).ok()) return true;
+  if (user_ != nullptr) {
+    Status stored = load_artifact(*user_, key.arch, *digest).status();
+    // One that cannot be read for the moment is as good as what can be seen of it.
+    if (is_system_failure(stored)) stored = see_artifact(*user_, key.arch, *digest).status();
+    if (stored.ok()) return true;
+    if (is_system_failure(stored)) {
+      warn_once("write " + user_->root(), "directory_not_writable", user_->root(), stored.message());
+      state_->not_kept.add(*digest, stored.message());
+      return false;
+    }
+  }
   const ArtifactMetadata metadata{key, info, cubin.size(), sha256_hex(cubin)};
   for (const CacheLayerPtr& layer : layers_) layer->offer(metadata, *digest, cubin);
   return keep(metadata, *digest, cubin);

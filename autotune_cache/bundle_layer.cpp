@@ -7,6 +7,7 @@
 
 #include "compiler/support/files.h"
 #include "compiler/support/folder.h"
+#include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 
@@ -116,7 +117,9 @@ Result<LoadedArtifact> BundleLayer::find_artifact(std::string_view arch, std::st
   const ArtifactFiles names(kNoRoot, arch, digest);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string_view metadata, file(names.metadata, kMaxMetadataBytes));
   const Result<std::string_view> cubin = file(names.cubin, kMaxCubinBytes);
-  if (cubin.ok()) return check_artifact(metadata, std::string(*cubin), arch, digest);
+  if (cubin.ok()) {
+    return within_memory("the cubin", [&] { return check_artifact(metadata, std::string(*cubin), arch, digest); });
+  }
   if (cubin.status().code() != Code::kNotFound) return cubin.status();
   return Status(Code::kIo, "the bundle has its metadata and no cubin");
 }
@@ -141,6 +144,7 @@ std::vector<StoredArtifact> BundleLayer::artifacts(Status* failure) const {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kMetadata) continue;
     auto loaded = find_artifact(entry->arch, entry->digest);
+    keep_failure(loaded.status(), failure);
     if (!loaded.ok()) continue;
     const uint64_t size = bytes.size() + loaded->cubin.size();
     all.push_back({std::move(loaded->metadata), entry->digest, path(), size, 0});
@@ -158,6 +162,7 @@ std::vector<StoredRecord> BundleLayer::records(Status* failure) const {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kRecord) continue;
     auto record = find_record(entry->digest);
+    keep_failure(record.status(), failure);
     if (record.ok()) all.push_back({std::move(record).value(), entry->digest, path()});
   }
   return all;
@@ -173,6 +178,7 @@ std::vector<StoredChoice> BundleLayer::choices(Status* failure) const {
     const auto entry = parse_name(name);
     if (!entry || entry->kind != Kind::kChoice) continue;
     auto choice = find_choice(entry->digest);
+    keep_failure(choice.status(), failure);
     if (choice.ok()) all.push_back({std::move(choice).value(), entry->digest, path()});
   }
   return all;
@@ -197,7 +203,7 @@ std::vector<VerifiedFile> BundleLayer::verify() const {
       if (bundle_->files().contains(ArtifactFiles(kNoRoot, entry->arch, entry->digest).metadata.native())) continue;
       status = Status(Code::kIo, "it has no metadata");
     }
-    report.push_back({fmt::format("{}/{}", path(), name), status.message()});
+    report.push_back({fmt::format("{}/{}", path(), name), status.message(), is_system_failure(status)});
   }
   return report;
 }

@@ -35,9 +35,15 @@ bool is_frozen(const ChoiceRecord& choice) { return choice.source == ChoiceSourc
 // Whether it is that of one process alone: earlier libraries noted those.
 bool is_of_a_process(const ChoiceRecord& choice) { return choice.source == ChoiceSource::kOverride; }
 
+// Of what the system fails to read (is_system_failure): nothing is put in its place, and nothing done without it.
+Status unread(const Status& status, const std::string& directory, std::string_view what) {
+  return status.with_context(
+      fmt::format("{} of the cache directory {} cannot be read, and stays", what, quote(directory)));
+}
+
 // Whether a look-up of the choice's key finds a tuning record with another winner before it asks what made the choice.
 // An exported one decides in its own layer.
-bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
+Result<bool> is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
   const ChoiceRecord& choice = stored.choice;
   if (is_frozen(choice) && !choice.exported) return false;
   const std::string digest = tuning_digest(choice.key);
@@ -45,6 +51,7 @@ bool is_overtaken(const StoredChoice& stored, const CacheLayers& consulted) {
     if (choice.exported && layer->path() == stored.directory) return false;
     if (layer->remote()) continue;
     const Result<TuningRecord> record = layer->find_record(digest);
+    if (is_system_failure(record.status())) return record.status();
     if (record.ok() && !record->winner.empty()) return !same_config(record->winner, choice.config);
   }
   return false;
@@ -58,8 +65,9 @@ Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std:
   std::stable_partition(all.begin(), all.end(),
                         [](const StoredChoice& stored) { return stored.choice.exported || is_frozen(stored.choice); });
   for (const StoredChoice& stored : all) {
-    if (is_of_a_process(stored.choice) || !is_wanted(ops, stored.choice.key.op) || is_overtaken(stored, consulted))
-      continue;
+    if (is_of_a_process(stored.choice) || !is_wanted(ops, stored.choice.key.op)) continue;
+    HSTUJIT_ASSIGN_OR_RETURN(const bool overtaken, is_overtaken(stored, consulted));
+    if (overtaken) continue;
     ChoiceRecord choice = stored.choice;
     choice.exported = true;
     HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_choice(choice));
@@ -71,12 +79,18 @@ Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std:
 // What the directory has found out itself stays: no choice of the bundle is put before another winner of its own.
 Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningDatabase& database,
                       ImportReport& report) {
-  for (const StoredChoice& stored : bundle.choices()) {
+  Status failure;
+  const std::vector<StoredChoice> choices = bundle.choices(&failure);
+  HSTUJIT_RETURN_IF_ERROR(failure);
+  for (const StoredChoice& stored : choices) {
     if (is_of_a_process(stored.choice)) continue;
     ++report.choices;
     const Result<ChoiceRecord> before = user.find_choice(stored.digest);
     if (before.ok() && *before == stored.choice) continue;
-    const Result<TuningRecord> own = user.find_record(tuning_digest(stored.choice.key));
+    const std::string record = tuning_digest(stored.choice.key);
+    const Result<TuningRecord> own = user.find_record(record);
+    if (is_system_failure(own.status()))
+      return unread(own.status(), user.path(), fmt::format("the tuning record {}", record));
     if (own.ok() && !own->winner.empty() && !same_config(own->winner, stored.choice.config)) continue;
     database.keep_choice(stored.choice);
     const Result<ChoiceRecord> after = user.find_choice(stored.digest);
@@ -126,11 +140,65 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
   return exported;
 }
 
+namespace {
+
+Status import_kernels(const BundleLayer& bundle, const CacheLayer& user, ArtifactStore& store, ImportReport& report) {
+  Status failure;
+  const std::vector<StoredArtifact> kernels = bundle.artifacts(&failure);
+  HSTUJIT_RETURN_IF_ERROR(failure);
+  for (const StoredArtifact& stored : kernels) {
+    const ArtifactMetadata& metadata = stored.metadata;
+    const std::string what = fmt::format("the kernel {}", stored.digest);
+    ++report.kernels;
+    const Status before = user.find_artifact(metadata.key.arch, stored.digest).status();
+    if (before.ok()) continue;
+    if (is_system_failure(before)) return unread(before, user.path(), what);
+    const Result<LoadedArtifact> loaded = bundle.find_artifact(metadata.key.arch, stored.digest);
+    if (!loaded.ok() || !store.put(metadata.key, loaded->cubin, metadata.info))
+      return not_kept(bundle, user.path(), what);
+    ++report.new_kernels;
+  }
+  return {};
+}
+
+Status import_records(const BundleLayer& bundle, const CacheLayer& user, TuningDatabase& database,
+                      ImportReport& report) {
+  Status failure;
+  const std::vector<StoredRecord> records = bundle.records(&failure);
+  HSTUJIT_RETURN_IF_ERROR(failure);
+  for (const StoredRecord& stored : records) {
+    const std::string what = fmt::format("the tuning record {}", stored.digest);
+    ++report.records;
+    const Result<TuningRecord> before = user.find_record(stored.digest);
+    if (before.ok() && *before == stored.record) continue;
+    if (is_system_failure(before.status())) return unread(before.status(), user.path(), what);
+    // What was found here counts as the newer finding, its winner among them but for one of few rows.
+    TuningRecord joined = stored.record;
+    size_t left_out = 0;
+    if (before.ok()) {
+      HSTUJIT_ASSIGN_OR_RETURN(joined, merge_records(stored.record, *before, &left_out));
+    }
+    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(joined));
+    const Result<TuningRecord> after = user.find_record(stored.digest);
+    if (!after.ok() || !database.has_kept(stored.digest)) return not_kept(bundle, user.path(), what);
+    report.left_out += static_cast<int64_t>(left_out);
+    if (!before.ok()) {
+      ++report.new_records;
+    } else if (*before != *after) {
+      ++report.changed_records;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& store, TuningDatabase& database) {
   HSTUJIT_RETURN_IF_ERROR(bundle.health());
   for (const VerifiedFile& file : bundle.verify()) {
-    if (!file.problem.empty())
-      return Status(Code::kIo, fmt::format("{}: {}; nothing is imported", quote(file.path), file.problem));
+    if (file.problem.empty()) continue;
+    return Status(file.unread ? Code::kOutOfMemory : Code::kIo,
+                  fmt::format("{}: {}; nothing is imported", quote(file.path), file.problem));
   }
   if (store.layers().empty() || !store.layers().front()->writable()) {
     return Status(
@@ -140,35 +208,10 @@ Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& sto
   const CacheLayer& user = *store.layers().front();
   ImportReport report;
   report.sha256 = bundle.sha256();
-  for (const StoredArtifact& stored : bundle.artifacts()) {
-    const ArtifactMetadata& metadata = stored.metadata;
-    ++report.kernels;
-    if (user.find_artifact(metadata.key.arch, stored.digest).ok()) continue;
-    const Result<LoadedArtifact> loaded = bundle.find_artifact(metadata.key.arch, stored.digest);
-    if (!loaded.ok() || !store.put(metadata.key, loaded->cubin, metadata.info))
-      return not_kept(bundle, user.path(), fmt::format("the kernel {}", stored.digest));
-    ++report.new_kernels;
-  }
+  HSTUJIT_RETURN_IF_ERROR(import_kernels(bundle, user, store, report));
   // Before the records: those that are there now are the directory's own.
   HSTUJIT_RETURN_IF_ERROR(import_choices(bundle, user, database, report));
-  for (const StoredRecord& stored : bundle.records()) {
-    ++report.records;
-    const Result<TuningRecord> before = user.find_record(stored.digest);
-    if (before.ok() && *before == stored.record) continue;
-    // What was found here counts as the newer finding, its winner among them but for one of few rows.
-    TuningRecord joined = stored.record;
-    if (before.ok()) {
-      HSTUJIT_ASSIGN_OR_RETURN(joined, merge_records(stored.record, *before));
-    }
-    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(joined));
-    const Result<TuningRecord> after = user.find_record(stored.digest);
-    if (!after.ok()) return not_kept(bundle, user.path(), fmt::format("the tuning record {}", stored.digest));
-    if (!before.ok()) {
-      ++report.new_records;
-    } else if (*before != *after) {
-      ++report.changed_records;
-    }
-  }
+  HSTUJIT_RETURN_IF_ERROR(import_records(bundle, user, database, report));
   return report;
 }
 

@@ -31,13 +31,15 @@ struct ImportReport {
   int64_t records = 0;
   int64_t new_records = 0;      // that the user directory did not have
   int64_t changed_records = 0;  // that it had, and that say more now
+  int64_t left_out = 0;         // findings of the bundle's records for which those of the directory leave no room
   int64_t choices = 0;
   int64_t new_choices = 0;  // that the user directory did not have, or had otherwise
   std::string sha256;       // as export said it
 };
 
 // Puts everything into the directory that `store` and `database` write. Nothing is, and the status says why, unless the
-// whole bundle is good. kIo when the directory does not keep it.
+// whole bundle is good. kIo when the directory does not keep it; a failure of the system (is_system_failure) to read
+// what the directory or the bundle has ends it.
 Result<ImportReport> import_bundle(const BundleLayer& bundle, ArtifactStore& store, TuningDatabase& database);
 
 }  // namespace hstujit

@@ -25,6 +25,10 @@ class NotKept {
     const std::lock_guard lock(mutex_);
     reasons_.erase(digest);
   }
+  bool has(const std::string& digest) const {
+    const std::lock_guard lock(mutex_);
+    return reasons_.contains(digest);
+  }
   Summary summary() const {
     const std::lock_guard lock(mutex_);
     return {static_cast<int64_t>(reasons_.size()), reasons_.empty() ? std::string() : reasons_.begin()->second};

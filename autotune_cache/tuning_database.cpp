@@ -1,8 +1,10 @@
 #include "autotune_cache/tuning_database.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "compiler/support/files.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
 
@@ -13,6 +15,10 @@ namespace fs = std::filesystem;
 
 // How often a writer looks whether another one has replaced what it wrote. Each time it has merged more of the others'.
 constexpr int kAttempts = 64;
+// The same of a record that is full: two that have more than fits would take turns.
+constexpr int kAttemptsOfAFullRecord = 3;
+// How often a record that the system fails to read is looked at: on a network file system the next look may find it.
+constexpr int kLooks = 4;
 
 bool is_any(const TuningRecord&) { return true; }
 
@@ -27,14 +33,16 @@ TuningDatabase::TuningDatabase(const CacheDirectories& directories, const Log& l
 void TuningDatabase::warn_once(const std::string& path, std::string_view event, std::string_view reason) {
   {
     const std::lock_guard lock(mutex_);
-    if (!warned_.insert(path).second) return;
+    if (!warned_.insert(fmt::format("{} {}", event, path)).second) return;
   }
   log_.event(LogCategory::kCache, event, {{"path", path}, {"reason", reason}});
 }
 
-std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, const std::string& digest) {
+std::optional<TuningRecord> TuningDatabase::find_in(const CacheLayer& layer, const std::string& digest,
+                                                    Status* failure) {
   Result<TuningRecord> record = within_memory("the record", [&] { return layer.find_record(digest); });
   if (record.ok()) return std::move(record).value();
+  keep_failure(record.status(), failure);
   if (record.status().code() != Code::kNotFound) {
     warn_once(record_file(layer.path(), digest).native(), "bad_record", record.status().message());
   }
@@ -80,9 +88,11 @@ std::optional<TuningDatabase::Decision> TuningDatabase::decide(const TuningKey& 
   return std::nullopt;
 }
 
-std::optional<ChoiceRecord> TuningDatabase::find_choice_in(const CacheLayer& layer, const std::string& digest) {
+std::optional<ChoiceRecord> TuningDatabase::find_choice_in(const CacheLayer& layer, const std::string& digest,
+                                                           Status* failure) {
   Result<ChoiceRecord> choice = within_memory("the choice", [&] { return layer.find_choice(digest); });
   if (choice.ok()) return std::move(choice).value();
+  keep_failure(choice.status(), failure);
   if (choice.status().code() != Code::kNotFound) {
     warn_once(choice_file(layer.path(), digest).native(), "bad_choice", choice.status().message());
   }
@@ -110,7 +120,9 @@ void TuningDatabase::note_choice(const ChoiceRecord& choice) {
     noted->second = choice;
   }
   for (const CacheLayerPtr& layer : layers_) {
-    const std::optional<ChoiceRecord> found = find_choice_in(*layer, digest);
+    Status failure;
+    const std::optional<ChoiceRecord> found = find_choice_in(*layer, digest, &failure);
+    if (!failure.ok() && layer->writable()) return;  // an exported one may be there
     if (found && (*found == choice || (found->exported && layer->writable()))) return;
     if (found) break;
   }
@@ -147,7 +159,7 @@ void TuningDatabase::drop_choice(const TuningKey& key, std::string_view generato
     const auto text = folder->read(name.filename(), kMaxChoiceBytes);
     if (!text.ok()) return;
     const Result<ChoiceRecord> choice = parse_choice(*text, digest);
-    if (choice.ok() && choice->exported) return;
+    if (choice.ok() ? choice->exported : is_system_failure(choice.status())) return;
   }
   if (const Status status = folder->remove(name.filename()); !status.ok()) {
     warn_once("remove " + name.native(), "not_removed", status.message());
@@ -155,11 +167,11 @@ void TuningDatabase::drop_choice(const TuningKey& key, std::string_view generato
 }
 
 std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& key, const UsableRecord& usable,
-                                                             bool ask_remote) {
+                                                             bool ask_remote, Status* failure) {
   const std::string digest = tuning_digest(key);
   for (const CacheLayerPtr& layer : layers_) {
     if (layer->remote() && !ask_remote) continue;
-    std::optional<TuningRecord> record = find_in(*layer, digest);
+    std::optional<TuningRecord> record = find_in(*layer, digest, layer->writable() ? failure : nullptr);
     if (!record || !usable(*record)) continue;
     log_.event(LogCategory::kTune, "record_hit", {{"digest", digest}, {"directory", layer->path()}});
     return Found{std::move(*record), layer.get()};
@@ -172,15 +184,31 @@ Result<std::optional<TuningRecord>> TuningDatabase::store(const Folder& folder, 
                                                           const std::string& text) {
   const std::string name = record_file(kNoRoot, digest).filename();
   folder.remove_folder(name);  // nobody's, with the name of a record
-  HSTUJIT_ASSIGN_OR_RETURN(const std::optional<std::string> displaced, folder.exchange(name, text, kMaxRecordBytes));
-  Result<TuningRecord> record = parse_record(displaced.value_or(""), digest);
-  return record.ok() ? std::optional(std::move(record).value()) : std::nullopt;
+  std::optional<TuningRecord> record;
+  const auto take = [&](const std::string& displaced) -> Status {
+    Result<TuningRecord> parsed = parse_record(displaced, digest);
+    if (parsed.ok()) record = std::move(parsed).value();
+    return is_system_failure(parsed.status()) ? parsed.status() : Status();  // a damaged one is lost anyway
+  };
+  HSTUJIT_RETURN_IF_ERROR(folder.exchange(name, text, kMaxRecordBytes, take).status());
+  return record;
 }
 
 Result<TuningRecord> TuningDatabase::add(const TuningRecord& record) {
   HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, merge_and_store(record));
   for (const CacheLayerPtr& layer : layers_) layer->offer(merged);
   return merged;
+}
+
+std::optional<TuningDatabase::Found> TuningDatabase::look_up_here(const TuningKey& key, Status* failure) {
+  for (int look = 1;; ++look) {
+    Status unread;
+    std::optional<Found> found = look_up(key, is_any, false, &unread);
+    if (unread.ok()) return found;
+    if (look < kLooks) continue;
+    *failure = unread;
+    return std::nullopt;
+  }
 }
 
 Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record) {
@@ -191,17 +219,34 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
   HSTUJIT_ASSIGN_OR_RETURN(TuningRecord merged, merge_records(empty, record));
   HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const std::string checked, format_record(merged));
 
-  TuningRecord displaced_before = empty;  // by this call: older than what is stored, and than `record`
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (const std::optional<Found> stored = look_up(record.key, is_any, false)) {
-      HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord known, merge_records(displaced_before, stored->record));
-      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record));
-      if (attempt > 0 && contains(stored->record, merged)) return stored->record;
-    }
+  std::optional<TuningRecord> displaced_before;  // by this call: older than what is stored, and than `record`
+  int attempts = kAttempts;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     const auto not_kept = [&](const std::string& reason) {
       not_kept_.add(digest, reason);
       return merged;
     };
+    Status unread;
+    const std::optional<Found> stored = look_up_here(record.key, &unread);
+    // It may say more than what would replace it. What this call has written before is kept.
+    if (!unread.ok() && attempt > 0 && !displaced_before) return merged;
+    if (!unread.ok()) return not_kept(unread.message());
+    // What this call has written, and it has displaced nothing that is not there.
+    if (attempt > 0 && stored && !displaced_before && stored->record == merged) return merged;
+    if (stored) {
+      size_t displaced_out = 0, stored_out = 0;
+      TuningRecord known = stored->record;
+      if (displaced_before) {
+        HSTUJIT_ASSIGN_OR_RETURN(known, merge_records(*displaced_before, stored->record, &displaced_out));
+      }
+      HSTUJIT_ASSIGN_OR_RETURN(merged, merge_records(known, record, &stored_out));
+      if (attempt > 0 && contains(stored->record, merged)) return stored->record;
+      if (const size_t left_out = displaced_out + stored_out; left_out > 0) {
+        attempts = kAttemptsOfAFullRecord;
+        warn_once(record_file(stored->layer->path(), digest).native(), "record_full",
+                  fmt::format("{} older findings are left out: with them no reader would take it", left_out));
+      }
+    }
     if (user_ == nullptr) return not_kept("no cache directory may be written");
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
     const auto folder = user_->make(record_file(kNoRoot, digest).parent_path());
@@ -213,8 +258,9 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
     }
     not_kept_.remove(digest);
     // Written since it was looked for: what it has is in no file now.
-    if (*displaced && !contains(merged, **displaced)) {
-      HSTUJIT_ASSIGN_OR_RETURN(displaced_before, merge_records(displaced_before, **displaced));
+    const bool is_known = !*displaced || (stored && **displaced == stored->record);
+    if (!is_known && !contains(merged, **displaced)) {
+      HSTUJIT_ASSIGN_OR_RETURN(displaced_before, merge_records(displaced_before.value_or(empty), **displaced));
     }
   }
   return merged;

@@ -57,12 +57,15 @@ class TuningDatabase {
 
   // Merges `record` into what find gives and keeps the result in the user directory. Of several processes that add
   // to the same key at once, each merges what it has displaced and looks again, so that nobody's timings are lost.
+  // Where the system fails to read what is there, for want of memory or of open files, nothing is kept: that stays.
   // The other layers are offered the result.
   // Returns the merged record, stored or not; kInvalidArgument when the record itself is wrong.
   Result<TuningRecord> add(const TuningRecord& record);
 
   // The records that add could not keep until now.
   NotKept::Summary not_kept() const { return not_kept_.summary(); }
+  // Whether the last record or choice of that digest was kept.
+  bool has_kept(const std::string& digest) const { return !not_kept_.has(digest); }
 
   // All readable records, by layer, then digest; a key may be in several layers.
   std::vector<StoredRecord> list() const;
@@ -74,11 +77,16 @@ class TuningDatabase {
     TuningRecord record;
     const CacheLayer* layer = nullptr;
   };
-  std::optional<Found> look_up(const TuningKey& key, const UsableRecord& usable, bool ask_remote);
+  // `failure`, unless it is null, is that of the system (is_system_failure) to read the directory that is written.
+  std::optional<Found> look_up(const TuningKey& key, const UsableRecord& usable, bool ask_remote,
+                               Status* failure = nullptr);
+  // Of this machine, before something is put in its place: a failure that passes is none.
+  std::optional<Found> look_up_here(const TuningKey& key, Status* failure);
   TuningRecord kept(Found found, Keep keep);
-  std::optional<ChoiceRecord> find_choice_in(const CacheLayer& layer, const std::string& digest);
+  std::optional<ChoiceRecord> find_choice_in(const CacheLayer& layer, const std::string& digest,
+                                             Status* failure = nullptr);
   Result<TuningRecord> merge_and_store(const TuningRecord& record);
-  std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest);
+  std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest, Status* failure = nullptr);
   // The record that the new one has displaced, if there was a good one.
   static Result<std::optional<TuningRecord>> store(const Folder& folder, const std::string& digest,
                                                    const std::string& text);
@@ -89,7 +97,7 @@ class TuningDatabase {
   Log log_;
   std::mutex mutex_;  // held for a look into what follows only
   NotKept not_kept_;
-  std::set<std::string> warned_;               // paths that were logged already
+  std::set<std::string> warned_;               // what was logged already: event and path
   std::map<std::string, ChoiceRecord> noted_;  // by digest: what this process has chosen
 };
 

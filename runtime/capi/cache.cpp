@@ -231,6 +231,7 @@ hstujit_status hstujit_cache_import(hstujit_context* context, const char* path, 
                        {"tuning", imported.records},
                        {"new_tuning", imported.new_records},
                        {"changed_tuning", imported.changed_records},
+                       {"left_out", imported.left_out},
                        {"choices", imported.choices},
                        {"new_choices", imported.new_choices},
                        {"sha256", imported.sha256}};

@@ -279,6 +279,55 @@ TEST_F(BundleTest, ABundleWithOneBadEntryIsRefusedWhole) {
   EXPECT_FALSE(std::filesystem::exists(path("user")));
 }
 
+// Also where it has a good record already.
+TEST_F(BundleTest, ARecordThatCannotBeMergedIsSaid) {
+  const std::string file = write(exported("origin", {"layer_norm"}).packed.bytes);
+  TuningRecord own = record_of("layer_norm", 5);
+  own.timed[0].config = sample_config(128);
+  ASSERT_TRUE(TuningDatabase(at("user"), log()).add(own).ok());
+  const pid_t child = fork_or_throw();
+  if (child == 0) {
+    const rlimit nothing = {0, 0};
+    if (::setrlimit(RLIMIT_FSIZE, &nothing) != 0) ::_exit(2);
+    const Status status = import_into("user", file).status();
+    ::_exit(status.code() == Code::kIo && status.message().find("cannot be kept in the cache") != std::string::npos
+                ? 0
+                : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(TuningDatabase(at("user"), log()).find(own.key)->timed.size(), 1u);
+}
+
+TEST_F(BundleTest, WhatAFullRecordHasNoRoomForIsCounted) {
+  TuningRecord own = record_of("layer_norm", 5), others = record_of("layer_norm", 5);
+  own.timed.clear();
+  others.timed.clear();
+  for (size_t i = 0; i < 40'000; ++i) {
+    own.timed.push_back({fmt::format(R"({{"a":{}}})", i), kWorkload, "s", 5.0 + static_cast<double>(i), 1});
+    others.rejected.push_back({fmt::format(R"({{"b":{}}})", i), "s", "crashed", ""});
+  }
+  ASSERT_TRUE(TuningDatabase(at("user"), log()).add(own).ok());
+  const std::string name = record_file(kNoRoot, tuning_digest(own.key)).native();
+  const std::string file = write(pack_bundle({{name, *format_record(others)}})->bytes);
+  const auto report = import_into("user", file);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_EQ(report->left_out, 80'000 - static_cast<int64_t>(kMaxRecordFindings));
+  EXPECT_EQ(report->changed_records, 1);
+  const auto merged = TuningDatabase(at("user"), log()).find(own.key);
+  ASSERT_TRUE(merged);
+  EXPECT_TRUE(merged->timed == own.timed);
+  EXPECT_EQ(merged->timed.size() + merged->rejected.size(), kMaxRecordFindings);
+  EXPECT_EQ(events("record_full"), 0) << "the report says it";
+
+  EXPECT_EQ(import_into("user", file)->changed_records, 0);
+  // Of two that take turns each has its own.
+  ASSERT_TRUE(TuningDatabase(at("user"), log()).add(others).ok());
+  EXPECT_EQ(events("record_full"), 1);
+  EXPECT_EQ(TuningDatabase(at("user"), log()).find(own.key)->rejected.size(), 40'000u);
+}
+
 TEST_F(BundleTest, ADirectoryThatKeepsNothingIsSaid) {
   const std::string file = write(exported("origin").packed.bytes);
   ASSERT_TRUE(write_file_atomically(path("taken"), "a file").ok());

@@ -6,7 +6,10 @@
 #include <regex>
 
 #include "autotune_cache/artifact_store.h"
+#include "autotune_cache/bundle.h"
 #include "autotune_cache/tuning_database.h"
+#include "compiler/support/files.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "tests/autotune_cache/samples.h"
 #include "tests/support/whole_file.h"
@@ -220,6 +223,27 @@ TEST(Cache, ABundleIsExportedImportedAndALayer) {
   EXPECT_THAT(refused.err, HasSubstr(bundle + " is no whole bundle"));
   EXPECT_FALSE(std::filesystem::exists(empty));
   EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", empty}, layer).code, kFailed);
+}
+
+// The directory's own findings stay, and what has no room beside them is said.
+TEST(Cache, AnImportSaysWhatItLeavesOut) {
+  const Scratch scratch;
+  const TuningRecord one = sample_record({{sample_config(64), kWorkload, "s", 10, 1}});
+  TuningRecord full = one;
+  full.rejected.assign(kMaxRecordFindings - 1, {});
+  for (size_t i = 0; i < full.rejected.size(); ++i) {
+    full.rejected[i] = {sample_config(1000 + static_cast<int>(i)), "s", "crashed", ""};
+  }
+  ASSERT_TRUE(TuningDatabase(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log()).add(full).ok());
+  TuningRecord other = one;
+  other.timed[0].config = sample_config(128);
+  const std::string bundle = (scratch.path() / "bundle.tar").string();
+  const std::string name = record_file(kNoRoot, tuning_digest(one.key)).native();
+  ASSERT_TRUE(write_file_atomically(bundle, pack_bundle({{name, *format_record(other)}})->bytes).ok());
+  const Outcome imported = hstujit_tool({"cache", "import", bundle, "--cache-dir", scratch.cache()});
+  EXPECT_EQ(imported.code, kDone) << imported.err;
+  EXPECT_THAT(imported.out, HasSubstr("1 tuning record, 0 new, 0 changed"));
+  EXPECT_THAT(imported.err, HasSubstr("hstujit: warning: 1 finding of the bundle is left out"));
 }
 
 }  // namespace

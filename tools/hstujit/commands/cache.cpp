@@ -140,6 +140,10 @@ size_t print_import(const Json& report, const Options&) {
         count_text(number_of(report, "tuning"), "tuning record"), text_of(report, "new_tuning"),
         text_of(report, "changed_tuning"), count_text(number_of(report, "choices"), "choice"),
         text_of(report, "new_choices"));
+  if (const double left_out = number_of(report, "left_out"); left_out > 0) {
+    print_error(fmt::format("warning: {} of the bundle {} left out; the cache's own leave no room in a tuning record",
+                            count_text(left_out, "finding"), left_out == 1 ? "is" : "are"));
+  }
   return 0;
 }
 
