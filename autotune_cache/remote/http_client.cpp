@@ -211,6 +211,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     answer.failure = "its answer is too long";
     answer.detail = fmt::format("the answer has more than {} bytes", request.max_bytes);
   } else if (body.no_memory) {
+    answer.no_memory = true;
     answer.failure = answer.detail = "there is no memory for its answer";
   } else {
     answer.failure = api.text(code);

@@ -31,8 +31,9 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 0;  // 0: there was no answer
   std::string body;
-  std::string failure;  // why there is none, in words that are the same for the same cause
-  std::string detail;   // the same, with figures
+  std::string failure;     // why there is none, in words that are the same for the same cause
+  std::string detail;      // the same, with figures
+  bool no_memory = false;  // there was one, and no memory for it
 
   bool ok() const { return status >= 200 && status < 300; }
 };

@@ -92,6 +92,10 @@ Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path,
     backoff_.worked();
     return Status(Code::kNotFound, "it is not in the remote cache");
   }
+  if (answer.no_memory) {
+    backoff_.worked();
+    return Status(Code::kOutOfMemory, answer.detail);
+  }
   if (stop != nullptr && *stop) return unusable;
   const Failure failure = failure_of(answer, "GET");
   failed(*attempt, failure.kind, path, failure.reason);

@@ -35,8 +35,8 @@ class RemoteConnection {
     uint64_t attempt = 0;
   };
   // Of "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
-  // just now, which is logged already. What it gave is nobody's before accept or distrust. `first`: what the same entry
-  // began with, when this is another part of it.
+  // just now, which is logged already, and kOutOfMemory where there is no memory for its answer. What it gave is
+  // nobody's before accept or distrust. `first`: what the same entry began with, when this is another part of it.
   Result<Fetched> get(const std::string& path, size_t max_bytes, const std::atomic<bool>* stop = nullptr,
                       const Fetched* first = nullptr);
   void accept();

@@ -6,6 +6,7 @@
 
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/cache_key.h"
+#include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 
 namespace hstujit {
@@ -39,41 +40,49 @@ struct RemoteLayer::State {
     misses.emplace(digest);
   }
 
-  // Both say to a look-up that there is no good entry.
+  // What a look-up says of a request that has failed. What this process has no memory for may be a good entry; all else
+  // is none to it.
   Status miss(std::string_view digest, const Status& status) {
+    if (is_system_failure(status)) return status;
     if (status.code() == Code::kNotFound) remember_miss(digest);
     return Status(Code::kNotFound, "the remote cache has no good entry");
   }
-  Status wrong(std::string_view digest, const RemoteConnection::Fetched& fetched, const std::string& path,
-               const std::string& reason) {
-    connection.distrust(fetched, path, reason);
-    return miss(digest, Status(Code::kNotFound, reason));
+  // What came is no good entry, which is as none: kNotFound. Where it could not be looked at, the remote is not to
+  // blame.
+  Status wrong(const RemoteConnection::Fetched& fetched, const std::string& path, const Status& status) {
+    if (is_system_failure(status)) {
+      connection.accept();
+      return status;
+    }
+    connection.distrust(fetched, path, status.message());
+    return Status(Code::kNotFound, status.message());
   }
 
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) {
     const std::string path = entry_path(digest);
     const auto entry = connection.get(path, kMaxMetadataBytes);
-    if (!entry.ok()) return miss(digest, entry.status());
+    if (!entry.ok()) return entry.status();
     const Result<ArtifactMetadata> metadata = parse_metadata(entry->body, digest);
-    if (!metadata.ok()) return wrong(digest, *entry, path, metadata.status().message());
+    if (!metadata.ok()) return wrong(*entry, path, metadata.status());
     if (!is_digest(metadata->sha256) || metadata->size > kMaxCubinBytes)
-      return wrong(digest, *entry, path, "its metadata names no cubin of an allowed size");
+      return wrong(*entry, path, Status(Code::kIo, "its metadata names no cubin of an allowed size"));
 
     const std::string cubin_path = bytes_path(metadata->sha256);
     auto cubin = connection.get(cubin_path, metadata->size, nullptr, &*entry);
-    if (!cubin.ok()) return miss(digest, cubin.status());
+    if (!cubin.ok()) return cubin.status();
     Result<LoadedArtifact> loaded = check_artifact(entry->body, std::move(cubin->body), arch, digest);
-    if (!loaded.ok()) return wrong(digest, *cubin, cubin_path, loaded.status().message());
+    if (!loaded.ok()) return wrong(*cubin, cubin_path, loaded.status());
     connection.accept();
     return loaded;
   }
 
+  // kNotFound when the remote has none or no good one; another code when that is not known.
   Result<TuningRecord> find_record(std::string_view digest, const std::atomic<bool>* stop) {
     const std::string path = entry_path(digest);
     const auto entry = connection.get(path, kMaxRecordBytes, stop);
-    if (!entry.ok()) return miss(digest, entry.status());
+    if (!entry.ok()) return entry.status();
     Result<TuningRecord> record = parse_record(entry->body, digest);
-    if (!record.ok()) return wrong(digest, *entry, path, record.status().message());
+    if (!record.ok()) return wrong(*entry, path, record.status());
     connection.accept();
     return record;
   }
@@ -85,11 +94,16 @@ struct RemoteLayer::State {
     log.event(LogCategory::kCache, "uploaded", {{"digest", digest}, {"bytes", cubin.size()}});
   }
 
-  // What another machine has timed stays. Two that send at once may lose one's timings: they are in its directory.
+  // What another machine has timed stays, also where it cannot be read for the moment: then nothing is sent. Two that
+  // send at once may lose one's timings: they are in its directory.
   void upload_record(const TuningRecord& record, const std::string& digest, const std::atomic<bool>& stop) {
     const auto there = find_record(digest, &stop);
     if (stop) return;  // what is there is unknown
     TuningRecord merged = record;
+    if (!there.ok() && there.status().code() != Code::kNotFound) {
+      log.event(LogCategory::kCache, "not_uploaded", {{"digest", digest}, {"reason", there.status().message()}});
+      return;
+    }
     if (there.ok()) {
       auto both = merge_records(*there, record);
       if (!both.ok() || *both == *there) return;
@@ -117,13 +131,17 @@ Status RemoteLayer::health() const {
 Result<LoadedArtifact> RemoteLayer::find_artifact(std::string_view arch, std::string_view digest) const {
   if (in_forked_child()) return Status(Code::kNotFound, kForked);
   if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
-  return state_->find_artifact(arch, digest);
+  Result<LoadedArtifact> found = state_->find_artifact(arch, digest);
+  if (!found.ok()) return state_->miss(digest, found.status());
+  return found;
 }
 
 Result<TuningRecord> RemoteLayer::find_record(std::string_view digest) const {
   if (in_forked_child()) return Status(Code::kNotFound, kForked);
   if (state_->is_known_miss(digest)) return Status(Code::kNotFound, "it was not in the remote cache before");
-  return state_->find_record(digest, nullptr);
+  Result<TuningRecord> found = state_->find_record(digest, nullptr);
+  if (!found.ok()) return state_->miss(digest, found.status());
+  return found;
 }
 
 void RemoteLayer::offer(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) const {

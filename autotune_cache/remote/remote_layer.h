@@ -30,6 +30,7 @@ class RemoteLayer final : public CacheLayer {
   Status health() const override;
 
   // kNotFound for everything that is no good entry, whatever the reason; a reason other than absence is logged here.
+  // kOutOfMemory where there is no memory for what came.
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   // None is sent: machines that share kernels and records choose by these.

@@ -8,7 +8,9 @@
 
 #include "compiler/support/hash.h"
 #include "tests/autotune_cache/http_server.h"
+#include "tests/autotune_cache/large_record.h"
 #include "tests/autotune_cache/remote_fixture.h"
+#include "tests/support/little_memory.h"
 
 namespace hstujit {
 namespace {
@@ -468,6 +470,43 @@ TEST_F(RemoteLayerTest, AForkedChildDoesWithoutItAndEnds) {
   EXPECT_TRUE(machine->find(sample_key("[]"))) << "the parent goes on";
   machine.reset();
   EXPECT_EQ(found_by("third", remote(server.url()), sample_key("{}")), kCubin) << "what it had to send, too";
+}
+
+TEST_F(RemoteLayerTest, ARecordThatCannotBeReadStaysThere) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  const std::string path = "/ac/" + tuning_digest(sample_tuning_key());
+  const std::string large = text_of_large_record(sample_tuning_key());
+  memory.put("/cache" + path, large);
+  EXPECT_TRUE(with_little_memory(
+      [&] {
+        EXPECT_TRUE(TuningDatabase(layers("user", remote(server.url())), log()).add(record_of("{}", 10)).ok());
+        TuningDatabase other(layers("other", remote(server.url())), log());
+        return !other.find(sample_tuning_key()) && events("not_uploaded") == 1 && events("remote_failed") == 0;
+      },
+      size_t{128} << 20));
+  EXPECT_TRUE(memory.files().at("/cache" + path) == large);
+  EXPECT_EQ(server.requests().size(), 2u) << "no PUT";
+}
+
+TEST_F(RemoteLayerTest, WithoutAnAnswerARecordIsNotSent) {
+  HttpServer server([](const Request& request) {
+    return request.method == "GET" ? Answer{"", Then::kClose} : HttpServer::answer(201);
+  });
+  options_.first_pause = std::chrono::milliseconds(0);
+  ASSERT_TRUE(TuningDatabase(layers("user", remote(server.url())), log()).add(record_of("{}", 10)).ok());
+  EXPECT_EQ(server.requests().size(), 1u) << "no PUT";
+  EXPECT_EQ(events("not_uploaded"), 1);
+}
+
+TEST_F(RemoteLayerTest, ADamagedRecordIsReplaced) {
+  MemoryRemote memory;
+  HttpServer server(std::ref(memory));
+  const std::string path = "/cache/ac/" + tuning_digest(sample_tuning_key());
+  memory.put(path, "damaged");
+  ASSERT_TRUE(TuningDatabase(layers("user", remote(server.url())), log()).add(record_of("{}", 10)).ok());
+  EXPECT_TRUE(parse_record(memory.files().at(path), tuning_digest(sample_tuning_key())).ok());
 }
 
 }  // namespace
