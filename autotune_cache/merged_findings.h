@@ -13,7 +13,7 @@
 namespace hstujit {
 
 // A config as same_config() compares it. What is no JSON is the same as itself alone.
-nlohmann::json config_key(std::string_view config);
+SortedJson config_key(std::string_view config);
 
 // Whether one may be a newer finding of the other, as far as more than the config counts.
 inline bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.workload == b.workload; }
@@ -56,7 +56,7 @@ class MergedList {
  private:
   std::vector<Candidate>& list_;
   std::vector<bool> erased_;
-  std::map<nlohmann::json, std::vector<size_t>> places_;  // of each config
+  std::map<SortedJson, std::vector<size_t>> places_;  // of each config
 };
 
 }  // namespace hstujit

@@ -87,7 +87,7 @@ class Ranking {
   }
 
   int rank(const TimedCandidate& timing) const {
-    nlohmann::json config = config_key(timing.config);
+    SortedJson config = config_key(timing.config);
     const bool decides = timing.workload == record_.workload;
     if (decides && (config == winner_ || config == heuristic_)) return 0;
     if (timed_.contains({std::move(config), timing.workload})) return 1;
@@ -100,9 +100,9 @@ class Ranking {
 
  private:
   const TuningRecord& record_;
-  const nlohmann::json winner_, heuristic_;
-  std::set<std::pair<nlohmann::json, std::string>> timed_;
-  std::set<nlohmann::json> rejected_;
+  const SortedJson winner_, heuristic_;
+  std::set<std::pair<SortedJson, std::string>> timed_;
+  std::set<SortedJson> rejected_;
 };
 
 template <typename Candidate>

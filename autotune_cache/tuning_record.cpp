@@ -55,10 +55,10 @@ auto find_timing(Candidates& candidates, std::string_view config, std::string_vi
 
 }  // namespace
 
-nlohmann::json config_key(std::string_view config) {
+SortedJson config_key(std::string_view config) {
   // Throws std::bad_alloc: a config that there is no memory for is not another one.
   const Json json = json_or_null(config);
-  return json.is_null() ? nlohmann::json(config) : nlohmann::json(json);
+  return json.is_null() ? SortedJson(config) : SortedJson(json);
 }
 
 bool UntimedCandidate::lasts() const {
@@ -81,10 +81,9 @@ bool same_config(std::string_view a, std::string_view b) {
   const std::optional<Imprint> a_imprint = imprint(a);
   const std::optional<Imprint> b_imprint = imprint(b);
   if (a_imprint && b_imprint && *a_imprint != *b_imprint) return false;
-  // nlohmann::json, unlike ordered_json, compares objects without regard to the order of members.
   // Throws std::bad_alloc, as config_key does.
   const Json left = json_or_null(a), right = json_or_null(b);
-  return !left.is_null() && nlohmann::json(left) == nlohmann::json(right);
+  return !left.is_null() && SortedJson(left) == SortedJson(right);
 }
 
 std::vector<TimedCandidate> TuningRecord::timings() const {
@@ -130,7 +129,7 @@ class Drifts {
   double of(const TimedCandidate& timing) const {
     const TimingBaseline& baseline = timing.baseline;
     if (baseline.config.empty()) return 1;
-    const nlohmann::json config = config_key(baseline.config);
+    const SortedJson config = config_key(baseline.config);
     const auto latest = times_.find(config);
     if (latest != times_.end() && latest->second->source_digest == baseline.source_digest)
       return latest->second->median_us / baseline.median_us;
@@ -140,8 +139,8 @@ class Drifts {
   }
 
  private:
-  std::map<nlohmann::json, const TimedCandidate*> times_;
-  std::map<std::pair<nlohmann::json, std::string>, double> firsts_;  // of each baseline
+  std::map<SortedJson, const TimedCandidate*> times_;
+  std::map<std::pair<SortedJson, std::string>, double> firsts_;  // of each baseline
 };
 
 }  // namespace
@@ -222,7 +221,7 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
 }
 
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
-  using Finding = std::tuple<nlohmann::json, std::string, std::string>;
+  using Finding = std::tuple<SortedJson, std::string, std::string>;
   std::set<Finding> timed, rejected;
   for (const TimedCandidate& candidate : whole.timed) {
     timed.insert({config_key(candidate.config), candidate.workload, candidate.source_digest});
