@@ -10,6 +10,7 @@
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -301,6 +302,7 @@ TEST_F(BundleTest, ARecordThatCannotBeMergedIsSaid) {
 }
 
 TEST_F(BundleTest, WhatAFullRecordHasNoRoomForIsCounted) {
+  if (kSanitized) GTEST_SKIP() << "records as large as any reader takes take minutes then";
   TuningRecord own = record_of("layer_norm", 5), others = record_of("layer_norm", 5);
   own.timed.clear();
   others.timed.clear();

@@ -10,6 +10,7 @@
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -63,6 +64,7 @@ TEST(RecordRoomTest, TheNewerFindingsStayAndAsManyOfTheOlderAsAreRead) {
 // What decides on the winner, then what keeps a run from a crash, then times of other workloads, then what is tried
 // again anyway.
 TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
+  if (kSanitized) GTEST_SKIP() << "records as large as any reader takes take minutes then";
   TuningRecord older = timings_of("decides", 100);
   for (const TimedCandidate& timing : timings_of("other", 100, "other").timed) older.timed.push_back(timing);
   older.rejected = rejections_of("passes", 100, "load").rejected;
@@ -87,6 +89,7 @@ TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
 }
 
 TEST(RecordRoomTest, ValuesAndBytesAreCountedToo) {
+  if (kSanitized) GTEST_SKIP() << "records as large as any reader takes take minutes then";
   std::string many = "[0";
   for (int i = 1; i < 1000; ++i) many += ",0";
   many += "]";
