@@ -53,6 +53,11 @@ std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& ar
   return operands;
 }
 
+double column_scale(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values) {
+  const std::string& name = gemm.column_sums->scale;
+  return name.empty() ? 1 : values[static_cast<size_t>(find_argument(arguments, name))].scalar;
+}
+
 HostTensor sums_of_columns(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values,
                            const std::vector<int64_t>& rows,
                            const std::function<double(const std::vector<double>&)>& sum) {

@@ -45,6 +45,9 @@ std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& ar
                                   const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
                                   int64_t column);
 
+// What sums of columns, the second result of such a call, are multiplied by.
+double column_scale(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values);
+
 // A tensor as the second result of such a call: an element of what `sum` makes of the terms of a column's sum.
 HostTensor sums_of_columns(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values,
                            const std::vector<int64_t>& rows,

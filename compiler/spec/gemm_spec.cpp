@@ -199,7 +199,7 @@ void GemmSpec::reference(Direction direction, const Lengths& lengths, std::vecto
                  [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
   }
   if (!gemm.column_sums) return;
-  const double scale = gemm.column_sums->scale.empty() ? 1 : value_of(gemm.column_sums->scale).scalar;
+  const double scale = column_scale(gemm, arguments, values);
   value_of(gemm.column_sums->name).tensor = sums_of_columns(gemm, arguments, values, rows, [scale](const auto& terms) {
     return scale * std::accumulate(terms.begin(), terms.end(), 0.0);
   });

@@ -88,7 +88,7 @@ std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, 
   variances[result] = std::move(out.reals);
   if (!gemm.column_sums) return variances;
   // Terms are not rounded, whatever precision products have.
-  const double scale = gemm.column_sums->scale.empty() ? 1 : value_of(gemm.column_sums->scale).scalar;
+  const double scale = column_scale(gemm, arguments, inputs);
   const auto of_sum = [scale](const std::vector<double>& terms) {
     RunningSum sum;
     for (const double term : terms) sum.add(term, 0, 1, 0);
