@@ -14,7 +14,7 @@ import re
 import statistics
 import sys
 
-from record_traffic import traffic
+from record_traffic import traffic  # noqa: F401, a step that main() finds by its name
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
 BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
@@ -297,7 +297,7 @@ def main():
         named = {} if arguments.step == "bench" else {"step": arguments.step}
         write(output, named | {"untuned": untuned_of(before) for before in untuned} | peers | report)
         return 0 if good else 1
-    result, good = traffic(*inputs) if arguments.step == "traffic" else globals()[arguments.step](*inputs)
+    result, good = globals()[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
         "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),

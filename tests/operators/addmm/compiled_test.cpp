@@ -54,8 +54,8 @@ TEST_F(GemmKernels, EveryTileFitsBeforeHopper) {
 }
 
 TEST_F(GemmKernels, EveryTileOfFp32Fits) {
-  expect_tiles_fit({{"dtype", "fp32"}}, {"sm_80", "sm_90a"}, 15);
-  expect_tiles_fit({{"dtype", "fp32"}, {"precision", "ieee"}}, {"sm_80", "sm_90a"}, 12);
+  expect_tiles_fit({{"dtype", "fp32"}}, {"sm_80", "sm_89", "sm_90a"}, 15);
+  expect_tiles_fit({{"dtype", "fp32"}, {"precision", "ieee"}}, {"sm_80", "sm_89", "sm_90a"}, 12);
 }
 
 // The estimate of a cluster that has no room divided by zero.
