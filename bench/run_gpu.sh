@@ -291,6 +291,7 @@ if step products_matrix; then
   overridden fused products_ping_pong '"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1' --only product_
   overridden fused products_mma '"skeleton": "gemm/sm80", "block_m": 128, "block_n": 128, "stages": 3, "consumers": 2, "ping_pong": false, "split_k": 1, "raster_rows": 8, "cluster": 1' --only product_
   overridden fused products_clusters '"block_m": 128, "block_n": 256, "stages": 4, "ping_pong": false, "split_k": 1, "raster_rows": 2, "cluster": 2' --only product_
+  overridden fused products_cluster_k '"block_m": 128, "block_n": 64, "stages": 6, "consumers": 2, "ping_pong": false, "split_k": 1, "raster_rows": 4, "cluster": 1, "cluster_k": 4' --only product_
 fi
 
 if step products; then

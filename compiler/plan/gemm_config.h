@@ -16,9 +16,10 @@ struct GemmConfig {
   int64_t stages = 2;       // of the pipeline, each 64 deep
   int64_t consumers = 2;    // warpgroups that multiply
   bool ping_pong = false;   // consumers have tiles of their own, and take turns; else they share each tile's rows
-  int64_t split_k = 1;      // CTAs that share the sum of a tile
+  int64_t split_k = 1;      // CTAs that share the sum of a tile, whose parts a second kernel adds up
   int64_t raster_rows = 8;  // tiles of rows that are gone through together, so that L2 keeps their columns
   int64_t cluster = 1;      // CTAs with tiles of rows one below the other, which load their columns for one another
+  int64_t cluster_k = 1;    // CTAs of a cluster that share the sum of a tile, and add up its parts themselves
 
   bool operator==(const GemmConfig&) const = default;
 
@@ -32,7 +33,8 @@ struct GemmConfig {
         field("ping_pong", &C::ping_pong, "consumers take turns"),
         field("split_k", &C::split_k, "CTAs that share a sum", 1, 256),
         field("raster_rows", &C::raster_rows, "tiles of rows that go together", 1, 64).keeping_registers(),
-        field("cluster", &C::cluster, "CTAs that share columns by multicast", 1, 8));
+        field("cluster", &C::cluster, "CTAs that share columns by multicast", 1, 8),
+        field("cluster_k", &C::cluster_k, "CTAs of a cluster that share a sum", 1, 8));
   }
 };
 

@@ -85,4 +85,41 @@ struct EpilogueMatrices : EpiloguePair<typename Epilogue::Matrices> {
   }
 };
 
+// Eight neighbours of a row, whose sums are complete: what the epilogue reads for them, and what becomes of them.
+template <class Epilogue>
+struct EpilogueRun {
+  static constexpr int kElements = 8;
+
+  template <class Params>
+  __device__ __forceinline__ void load(const Params& params, i64 row, int column) {
+#pragma unroll
+    for (int pair = 0; pair < kElements / 2; ++pair) {
+      vectors[pair].load(params, column + pair * 2);
+      matrices[pair].load(params, row, column + pair * 2);
+    }
+  }
+
+  template <class Params>
+  __device__ __forceinline__ void store(const Params& params, i64 row, int column,
+                                        const float (&sums)[kElements]) const {
+    constexpr int kWords = kElements * Epilogue::Data::kBytes / 4;
+    u32 words[kWords];
+#pragma unroll
+    for (int i = 0; i < kElements; i += 2) {
+      const auto& vector = vectors[i / 2];
+      const auto& matrix = matrices[i / 2];
+      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], column + i, vector[0].of, matrix[0].of),
+                          Epilogue::apply(params, sums[i + 1], column + i + 1, vector[1].of, matrix[1].of));
+    }
+#pragma unroll
+    for (int word = 0; word < kWords; word += 4) {
+      const u32 four[4] = {words[word], words[word + 1], words[word + 2], words[word + 3]};
+      st_stream<16>(params.out + row * params.out_stride + column + word * 4 / Epilogue::Data::kBytes, four);
+    }
+  }
+
+  EpilogueVectors<Epilogue> vectors[kElements / 2];
+  EpilogueMatrices<Epilogue> matrices[kElements / 2];
+};
+
 }  // namespace gemm

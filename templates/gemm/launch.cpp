@@ -14,6 +14,7 @@ std::string kernel_name(const GemmSpec& spec, const GemmConfig& config, std::str
                                  gemm.sums_rows() ? gemm.m : gemm.k, config.block_m, config.block_n, config.stages);
   if (config.ping_pong) name += "_ping_pong";
   if (config.split_k > 1) name += fmt::format("_split{}", config.split_k);
+  if (config.cluster_k > 1) name += fmt::format("_cluster_k{}", config.cluster_k);
   return name;
 }
 

@@ -8,15 +8,15 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_partials(const Params& params) {
   using namespace gemm;
   if constexpr (Config::kColumnSums) add_column_partials<Config>(params);
-  constexpr int kElements = 8;
+  using Run = EpilogueRun<Epilogue>;
   const i64 elements = params.rows * Config::kColumns;
-  for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * kElements; first < elements;
-       first += static_cast<i64>(gridDim.x) * blockDim.x * kElements) {
-    float sums[kElements] = {};
+  for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * Run::kElements; first < elements;
+       first += static_cast<i64>(gridDim.x) * blockDim.x * Run::kElements) {
+    float sums[Run::kElements] = {};
 #pragma unroll 4
     for (int split = 0; split < SplitK::kParts; ++split) {
 #pragma unroll
-      for (int i = 0; i < kElements; i += 4) {
+      for (int i = 0; i < Run::kElements; i += 4) {
         const float4 part = *reinterpret_cast<const float4*>(params.partials + split * elements + first + i);
         sums[i] += part.x;
         sums[i + 1] += part.y;
@@ -26,20 +26,8 @@ __device__ __forceinline__ void add_partials(const Params& params) {
     }
     const i64 row = first / Config::kColumns;
     const int column = static_cast<int>(first - row * Config::kColumns);
-    u32 words[kElements * Epilogue::Data::kBytes / 4];
-#pragma unroll
-    for (int i = 0; i < kElements; i += 2) {
-      EpilogueVectors<Epilogue> vectors;
-      EpilogueMatrices<Epilogue> matrices;
-      vectors.load(params, column + i);
-      matrices.load(params, row, column + i);
-      Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], column + i, vectors[0].of, matrices[0].of),
-                          Epilogue::apply(params, sums[i + 1], column + i + 1, vectors[1].of, matrices[1].of));
-    }
-#pragma unroll
-    for (int word = 0; word < kElements * Epilogue::Data::kBytes / 4; word += 4) {
-      const u32 four[4] = {words[word], words[word + 1], words[word + 2], words[word + 3]};
-      st_stream<16>(params.out + row * params.out_stride + column + word * 4 / Epilogue::Data::kBytes, four);
-    }
+    Run run;
+    run.load(params, row, column);
+    run.store(params, row, column, sums);
   }
 }

@@ -121,6 +121,7 @@ inline void mbarrier_arrive_expect_tx_by_warp(u32 barrier, u32 bytes) {
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
 inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
+#include "common/sm90/cluster_partials.cuh"
 #include "common/sm90/release.cuh"
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
 inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }

@@ -1,34 +1,18 @@
 // Attention forward on Hopper: a tile whose columns are split over a cluster of CTAs. Each leaves its partial of
-// the sums in its shared memory, in fp32; then each adds up and stores some of the rows, always in the order of the
-// CTAs, so that the same launch gives the same bits.
+// the sums in its shared memory, in fp32; then each adds up and stores some of the rows.
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/sm90_forward/shared.cuh"
 #include "common/fragment_store.cuh"
-#include "common/ptx/cluster.cuh"
-#include "common/ptx/ldst_shared.cuh"
 #include "common/regions.cuh"
+#include "common/sm90/cluster_partials.cuh"
 
 namespace sm90 {
 
-// fp32 sums lie where k and v were, a row after the other; the padding spreads a fragment's rows over the banks.
-template <int kColumns>
-constexpr int kPartialRowBytes = (kColumns + 8) * 4;
-
+// Where k and v were.
 template <class Config>
 __device__ __forceinline__ u32 partials_address(const Shared<Config>& shared) {
   return shared_address(shared.k);
-}
-
-// This thread's fragment of a warpgroup's 64 rows. `row` is the address of its first one.
-template <int kColumns>
-__device__ __forceinline__ void store_partial(u32 row, const float (&sums)[kColumns / 2], bool started) {
-  const u32 first = row + threadIdx.x % 4 * 8;
-#pragma unroll
-  for (int i = 0; i < kColumns / 4; ++i) {
-    const u32 address = first + i / 2 * 32 + i % 2 * 8 * kPartialRowBytes<kColumns>;
-    st_shared_float2(address, started ? sums[2 * i] : 0.0f, started ? sums[2 * i + 1] : 0.0f);
-  }
 }
 
 // Adds up the partials of the cluster's tile and stores them. By all threads of all its CTAs.
@@ -48,12 +32,7 @@ __device__ __forceinline__ void add_partials(const Shared<Config>& shared, const
   for (int i = cluster_rank() * Config::kThreads + threadIdx.x; i < pieces; i += blocks * Config::kThreads) {
     const int row = i / kPieces, column = i % kPieces * 4;
     const u32 address = partials + row * kPartialRowBytes<Spec::kHiddenDim> + column * 4;
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8  // as many reads on their way
-    for (u32 rank = 0; rank < splits; ++rank) {
-      const float4 partial = ld_cluster_float4(cluster_address(address, rank));
-      sum.x += partial.x, sum.y += partial.y, sum.z += partial.z, sum.w += partial.w;
-    }
+    const float4 sum = add_partials_at(address, splits);
     const float factor = factor_of(row_factors<Spec>(params, tile.start, tile.rows), tile.row0 + row);
     const u32 low = pack_pair<Spec::kDtypeBf16>(sum.x * factor, sum.y * factor);
     const u32 high = pack_pair<Spec::kDtypeBf16>(sum.z * factor, sum.w * factor);

@@ -70,6 +70,10 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
   if (config.cluster != 1)
     reasons.push_back(
         {"cluster", fmt::format("a cluster of {} CTAs; allowed: 1, {} has none", config.cluster, device.arch)});
+  if (config.cluster_k != 1) {
+    reasons.push_back({"cluster_k", fmt::format("a sum shared by a cluster of {} CTAs; allowed: 1, {} has none",
+                                                config.cluster_k, device.arch)});
+  }
   gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);

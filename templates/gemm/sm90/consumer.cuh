@@ -2,6 +2,7 @@
 #pragma once
 #include "common/ptx/ldst_shared.cuh"
 #include "gemm/epilogue.cuh"
+#include "gemm/sm90/cluster_k.cuh"
 #include "gemm/sm90/shared.cuh"
 
 namespace gemm {
@@ -12,6 +13,7 @@ class Consumer {
   static constexpr int kGroups = Config::kBlockN / 8;  // of columns, in the layout of wgmma's accumulators
   static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
   static constexpr int kGroupsOfPiece = kPieceColumns / 8;
+  static constexpr bool kStoresTiles = Config::kSplitK == 1 && Config::kClusterK == 1;  // the sums of one CTA are whole
 
   // What the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
   struct PieceInputs {
@@ -70,13 +72,16 @@ class Consumer {
       last_stage = multiply<kBlocks>(tile);
     }
     PieceInputs inputs;  // loaded while the last products are computed
-    if constexpr (Config::kSplitK == 1) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
+    if constexpr (kStoresTiles) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
     finish(tile, last_stage);
     if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
-    if constexpr (Config::kSplitK == 1) {
-      store_pieces(tile, inputs);
-    } else {
+    if constexpr (Config::kClusterK > 1) {
+      leave_partials();
+      add_cluster_partials<Config>(shared_, params_, tile, [] { cluster_sync(); });
+    } else if constexpr (Config::kSplitK > 1) {
       store_partials(tile);
+    } else {
+      store_pieces(tile, inputs);
     }
   }
 
@@ -172,6 +177,18 @@ class Consumer {
   }
   // As a number that all lanes share, and the compiler knows that.
   static __device__ __forceinline__ int warp() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / 32, 0); }
+
+  // Where the stages were, which all consumers have read.
+  __device__ __forceinline__ void leave_partials() const {
+    named_barrier_sync(kStageBarrier, Config::kConsumers * kWarpgroup);
+    const int row = warpgroup_ * kBlocks * kWarpgroupRows + warp() % (kWarpgroup / 32) * kPieceRows;
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+      const int own = row + block * kWarpgroupRows + threadIdx.x % 32 / 4;
+      sm90::store_partial<Config::kBlockN>(
+          partials_address<Config>(shared_) + own * sm90::kPartialRowBytes<Config::kBlockN>, sums_[block]);
+    }
+  }
 
   __device__ __forceinline__ void store_partials(const WorkTile& tile) const {
 #pragma unroll

@@ -29,8 +29,10 @@ constexpr int64_t kLine = 128;              // bytes, of L2 and of a box of the 
 constexpr double kBrokenLines = 2;          // times longer besides, to load boxes whose lines are parts of two of L2's
 constexpr double kColumnSumCycles = 64;     // of a stage for a box whose columns are added up: it is read once more
 constexpr double kAddCycles = 4000;         // of the kernel that adds up parts
-constexpr double kMainOverlap = 4;          // the norm of multiplying, loading and waiting that a stage takes
-constexpr double kOverlap = 3;              // and of all that and the memory
+constexpr double kExchangeCycles = 2500;  // until the CTAs of a cluster have left their parts of a sum for one another
+constexpr double kClusterBytesPerCycle = 32;  // of a multiprocessor, from those of its cluster
+constexpr double kMainOverlap = 4;            // the norm of multiplying, loading and waiting that a stage takes
+constexpr double kOverlap = 3;                // and of all that and the memory
 
 double norm(std::initializer_list<double> parts, double power) {
   double sum = 0;
@@ -63,8 +65,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   // A cluster takes its tiles, one for each of its CTAs, at the same time.
   const int64_t clusters = extents.products * ceil_div(m, config.block_m * config.cluster) *
                            ceil_div(gemm.n, config.block_n) * config.split_k;
-  const auto tiles = static_cast<double>(ceil_div(clusters, device.sm_count / config.cluster));
-  const double stages = static_cast<double>(ceil_div(k, kDepth)) / splits;
+  const int64_t together = device.sm_count / (config.cluster * config.cluster_k);
+  const auto tiles = static_cast<double>(ceil_div(clusters, together));
+  const double stages = static_cast<double>(ceil_div(ceil_div(k, kDepth), config.cluster_k)) / splits;
   const double multiply = block_m * block_n * kDepth / kProductsPerCycle * kWaits +
                           static_cast<double>(summed_boxes(gemm, config)) * kColumnSumCycles;
   const double a_lines = block_m * line_factor(gemm.a.transposed ? gemm.m : gemm.k);
@@ -73,7 +76,9 @@ double estimate_ms(const GemmSpec& spec, const GemmConfig& config, const DeviceS
   const double wait = kLoadCycles * (config.cluster > 1 ? kClusterLoads : 1) /
                       static_cast<double>(std::max<int64_t>(config.stages - 1, 1));
   const double main_loop = stages * norm({multiply, load, wait}, kMainOverlap);
-  const double store = config.split_k > 1 ? 0 : static_cast<double>(store_pieces(config)) * kPieceCycles;
+  const double store = config.split_k > 1     ? 0
+                       : config.cluster_k > 1 ? kExchangeCycles + block_m * block_n * 4 / kClusterBytesPerCycle
+                                              : static_cast<double>(store_pieces(config)) * kPieceCycles;
   const double cycles =
       kStartCycles + (config.ping_pong ? tiles * std::max(main_loop, store) + store : tiles * (main_loop + store));
 

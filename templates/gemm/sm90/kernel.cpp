@@ -71,8 +71,24 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
         }
       }
     }
+    if (tile.ping_pong) continue;
+    for (const int64_t cluster_k : {2, 4, 8})
+      configs.push_back({tile.block_m, tile.block_n, tile.stages.front(), tile.consumers, false, 1, 4, 1, cluster_k});
   }
   return configs;
+}
+
+// Why no cluster may share the sum of a tile.
+void reject_cluster_k(const GemmInterface& gemm, const GemmConfig& config, std::vector<Rejection>& reasons) {
+  if (config.cluster_k == 1) return;
+  const char* other = config.split_k > 1    ? "split_k"
+                      : config.cluster > 1  ? "cluster"
+                      : config.ping_pong    ? "ping_pong"
+                      : gemm.per_sequence() ? "a product for each sequence"
+                      : gemm.column_sums    ? "sums of columns beside the product"
+                                            : nullptr;
+  if (other != nullptr)
+    reasons.push_back({"cluster_k", fmt::format("cluster_k {} together with {}; allowed: 1", config.cluster_k, other)});
 }
 
 std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
@@ -100,20 +116,27 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
     reasons.push_back({"cluster", fmt::format("{} CTAs share {} columns; allowed: whole pieces of {} for each",
                                               config.cluster, config.block_n, together)});
   }
-  if (config.cluster > device.sm_count) {
-    reasons.push_back({"cluster", fmt::format("a cluster of {} CTAs; the device has {} multiprocessors", config.cluster,
-                                              device.sm_count)});
+  if (const int64_t ctas = config.cluster * config.cluster_k; ctas > device.sm_count) {
+    reasons.push_back({config.cluster > 1 ? "cluster" : "cluster_k",
+                       fmt::format("a cluster of {} CTAs; the device has {} multiprocessors", ctas, device.sm_count)});
   }
   if (config.cluster > 1 && spec.interface().per_sequence()) {
     reasons.push_back(
         {"cluster", fmt::format("a cluster of {} CTAs with a product for each sequence; allowed: 1", config.cluster)});
   }
+  reject_cluster_k(spec.interface(), config, reasons);
   if (config.ping_pong && config.consumers != 2)
     reasons.push_back({"ping_pong", fmt::format("ping-pong of {} consumers; allowed: 2", config.consumers)});
   gemm::reject_parts(spec, config, reasons);
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   gemm::reject_size(config, resources.shared_bytes, resources.threads, device, reasons);
+  if (resources.partial_bytes > resources.stage_bytes) {
+    reasons.push_back(
+        {"cluster_k", fmt::format("a part of a tile's sum takes {} bytes, and the stages that it replaces "
+                                  "have {}",
+                                  resources.partial_bytes, resources.stage_bytes)});
+  }
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
                                                 resources.registers_needed, resources.consumer_registers)});
@@ -128,17 +151,18 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
   plan.kernel_name = gemm::kernel_name(spec, config, "sm90");
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
-  plan.persistent_blocks = round_down(device.sm_count, config.cluster);
-  plan.fixed_cluster = config.cluster;
+  if (config.cluster_k == 1) plan.persistent_blocks = round_down(device.sm_count, config.cluster);
+  plan.fixed_cluster = config.cluster * config.cluster_k;
   // A box is 64 of the contiguous dimension; of the other one a tile's, or 64 of the sum.
   plan.slots = {
       gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
       gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n / config.cluster : kDepth)};
-  if (config.split_k == 1) plan.slots.push_back(gemm::map_slot(spec, "out_map", "out", kPieceRows));
-  const bool out_address = config.split_k > 1 || gemm.rows_of_sequences();
+  const bool whole_sums = config.split_k == 1 && config.cluster_k == 1;
+  if (whole_sums) plan.slots.push_back(gemm::map_slot(spec, "out_map", "out", kPieceRows));
+  const bool out_address = !whole_sums || gemm.rows_of_sequences();
   for (ParamSlot& slot : gemm::operand_slots(spec, out_address)) plan.slots.push_back(std::move(slot));
   plan.grid = gemm::tile_grid(spec, config.block_m * config.cluster, config.block_n);
-  plan.grid.back().constant *= config.split_k * config.cluster;
+  plan.grid.back().constant *= config.split_k * config.cluster * config.cluster_k;
   if (has_tile_counter(spec)) {
     const int64_t bytes = sizeof(int64_t);
     add_workspace_region("tile_counter", "u64*", {{constant_factor(bytes)}, true}, plan);

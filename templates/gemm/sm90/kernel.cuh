@@ -3,7 +3,7 @@
 // A producer warp loads 64 columns of both factors at a time. Consumer warpgroups multiply them: all share the rows of
 // each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. Results
 // leave by the copy engine while the next tile is multiplied. CTAs of a cluster have tiles one below the other, and
-// load the columns for one another. Where each sequence has a product of its own, the producer finds tiles and tells
+// load the columns for one another, or have parts of the sum of one tile. Where each sequence has a product of its own, the producer finds tiles and tells
 // consumers. Idle warps of the producer's warpgroup add up the columns of a factor where that is asked for. bf16 and
 // fp16, sums in fp32. Generated around it: see docs/generated-source.md.
 #pragma once
@@ -40,7 +40,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
   sync_cluster<Config>();
 
-  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, cluster_share<Config>());
+  const TileScheduler<Config> scheduler(params.rows, Config::kColumns, params.depth, cluster_cta<Config>());
   if (warpgroup == Config::kConsumers) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     const int warp = threadIdx.x / 32 - Config::kConsumers * kWarpgroup / 32;
@@ -49,6 +49,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     } else {
       if (threadIdx.x == Config::kConsumers * kWarpgroup) produce<Config>(shared, params, scheduler);
     }
+    if constexpr (Config::kClusterK > 1) cluster_sync();  // consumers wait for those of all CTAs
     if constexpr (Config::kColumnSums) {
       if (warp > 0 && warp <= kSumWarps<Config>) {
         ColumnSummer<Config, Params> summer(shared, params, warp - 1);
@@ -73,4 +74,5 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   }
   // No CTA ends while others may still load into its shared memory, or arrive on its barriers.
   if constexpr (Config::kCluster > 1) cluster_sync();
+  if constexpr (Config::kClusterK > 1) cluster_sync_reads();
 }

@@ -15,6 +15,8 @@ struct Resources {
 
   int64_t threads = 0;             // of a CTA, of which a multiprocessor has one
   int64_t shared_bytes = 0;        // of a CTA
+  int64_t stage_bytes = 0;         // of it, those of the pipeline's stages
+  int64_t partial_bytes = 0;       // that a part of a cluster's sum takes of these
   int64_t store_buffers = 0;       // of a warp, each for a piece on its way out; none where sums are split
   int64_t producer_registers = 0;  // of a thread
   int64_t consumer_registers = 0;

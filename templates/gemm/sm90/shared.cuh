@@ -88,10 +88,14 @@ __device__ __forceinline__ WorkTile take_tile(Shared<Config>& shared, sm90::Pipe
   return tile;
 }
 
-// Which of the CTAs that share columns this one is.
+// Which CTA of its cluster this one is, and which of those that share columns.
+template <class Config>
+__device__ __forceinline__ int cluster_cta() {
+  return Config::kCluster * Config::kClusterK == 1 ? 0 : static_cast<int>(cluster_rank());
+}
 template <class Config>
 __device__ __forceinline__ int cluster_share() {
-  return Config::kCluster == 1 ? 0 : static_cast<int>(cluster_rank());
+  return Config::kCluster == 1 ? 0 : cluster_cta<Config>();
 }
 
 // Until barriers of all CTAs that share columns are there.

@@ -120,6 +120,23 @@ TEST(EmulatedGemm, Clusters) {
   }
 }
 
+// CTAs of a cluster that share the sum of a tile: each with stages of it, some without, and no rows at all; tiles that
+// end behind the last row and the last column; one consumer, two, and two blocks of each.
+TEST(EmulatedGemm, SumsOfClusters) {
+  for (const int64_t cluster_k : {2, 4, 8}) {
+    const auto shared = [&](int64_t block_m, int64_t block_n, int64_t stages, int64_t consumers) {
+      return GemmConfig{block_m, block_n, stages, consumers, false, 1, 8, 1, cluster_k};
+    };
+    check(addmm(264, 136), shared(128, 64, 2, 2), {0, 1, 130, 300});
+    check(addmm(520, 200, {{"transpose_mat2", true}, {"input", "matrix"}}), shared(64, 64, 4, 1), {1, 64, 65});
+    check(addmm(136, 264, {{"input", "none"}, {"dtype", "fp16"}}), shared(64, 128, 3, 1), {130});
+    check(addmm(264, 264, {{"silu_columns", 67}}), shared(128, 256, 3, 2), {200});
+    check(addmm(264, 136), shared(256, 128, 3, 2), {300});
+    check(wgrad(136, 72), shared(128, 64, 2, 2), {0, 1, 64, 65, 500});
+    check(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), shared(64, 128, 3, 1), {0, 1, 500});
+  }
+}
+
 // Sums over rows, of none to more than there are CTAs that share them.
 TEST(EmulatedGemm, SumsOverRows) {
   const std::vector<int64_t> rows = {0, 1, 64, 65, 500};
