@@ -85,11 +85,9 @@ struct EpilogueMatrices : EpiloguePair<typename Epilogue::Matrices> {
   }
 };
 
-// Eight neighbours of a row, whose sums are complete: what the epilogue reads for them, and what becomes of them.
-template <class Epilogue>
+// Some neighbours of a row, whose sums are complete: what the epilogue reads for them, and what becomes of them.
+template <class Epilogue, int kElements>
 struct EpilogueRun {
-  static constexpr int kElements = 8;
-
   template <class Params>
   __device__ __forceinline__ void load(const Params& params, i64 row, int column) {
 #pragma unroll
@@ -111,10 +109,13 @@ struct EpilogueRun {
       Epilogue::Data::put(words, i, Epilogue::apply(params, sums[i], column + i, vector[0].of, matrix[0].of),
                           Epilogue::apply(params, sums[i + 1], column + i + 1, vector[1].of, matrix[1].of));
     }
+    constexpr int kStored = kWords < 4 ? kWords : 4;  // at a time
 #pragma unroll
-    for (int word = 0; word < kWords; word += 4) {
-      const u32 four[4] = {words[word], words[word + 1], words[word + 2], words[word + 3]};
-      st_stream<16>(params.out + row * params.out_stride + column + word * 4 / Epilogue::Data::kBytes, four);
+    for (int word = 0; word < kWords; word += kStored) {
+      u32 stored[kStored];
+#pragma unroll
+      for (int i = 0; i < kStored; ++i) stored[i] = words[word + i];
+      st_stream<kStored * 4>(params.out + row * params.out_stride + column + word * 4 / Epilogue::Data::kBytes, stored);
     }
   }
 

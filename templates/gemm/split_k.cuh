@@ -8,15 +8,15 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_partials(const Params& params) {
   using namespace gemm;
   if constexpr (Config::kColumnSums) add_column_partials<Config>(params);
-  using Run = EpilogueRun<Epilogue>;
+  constexpr int kElements = 8;
   const i64 elements = params.rows * Config::kColumns;
-  for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * Run::kElements; first < elements;
-       first += static_cast<i64>(gridDim.x) * blockDim.x * Run::kElements) {
-    float sums[Run::kElements] = {};
+  for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * kElements; first < elements;
+       first += static_cast<i64>(gridDim.x) * blockDim.x * kElements) {
+    float sums[kElements] = {};
 #pragma unroll 4
     for (int split = 0; split < SplitK::kParts; ++split) {
 #pragma unroll
-      for (int i = 0; i < Run::kElements; i += 4) {
+      for (int i = 0; i < kElements; i += 4) {
         const float4 part = *reinterpret_cast<const float4*>(params.partials + split * elements + first + i);
         sums[i] += part.x;
         sums[i + 1] += part.y;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void add_partials(const Params& params) {
     }
     const i64 row = first / Config::kColumns;
     const int column = static_cast<int>(first - row * Config::kColumns);
-    Run run;
+    EpilogueRun<Epilogue, kElements> run;
     run.load(params, row, column);
     run.store(params, row, column, sums);
   }

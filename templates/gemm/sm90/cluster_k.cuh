@@ -18,30 +18,46 @@ __device__ __forceinline__ u32 partials_address(const Shared<Config>& shared) {
 template <class Config, class Params, class Wait>
 __device__ __forceinline__ void add_cluster_partials(const Shared<Config>& shared, const Params& params,
                                                      const WorkTile& tile, const Wait& wait) {
-  using Run = EpilogueRun<Epilogue>;
-  constexpr int kRuns = Config::kBlockN / Run::kElements, kThreads = Config::kConsumers * kWarpgroup;
-  const auto row_of = [](int i) { return i / kRuns; };
-  const auto column_of = [](int i) { return i % kRuns * Run::kElements; };
-  // Columns of the result come in whole runs.
-  const auto inside = [&](int i) {
-    return i < Config::kBlockM * kRuns && tile.row + row_of(i) < params.rows &&
-           tile.column + column_of(i) < Config::kColumns;
+  constexpr int kElements = 4;  // of a run: neighbouring threads read neighbours
+  constexpr int kTogether = 2;  // runs of a thread, so that their reads are on their way at the same time
+  constexpr int kRunsOfRow = Config::kBlockN / kElements, kRuns = Config::kBlockM * kRunsOfRow;
+  constexpr int kThreads = Config::kClusterK * Config::kConsumers * kWarpgroup;
+  struct Place {
+    int row, column;  // of the tile
+    bool inside;      // of the result
   };
-  int i = static_cast<int>(cluster_rank()) * kThreads + threadIdx.x;
-  Run run;
-  if (inside(i)) run.load(params, tile.row + row_of(i), tile.column + column_of(i));
+  const auto place_of = [&](int run) {
+    const int row = run / kRunsOfRow, column = run % kRunsOfRow * kElements;
+    // Columns of the result come in whole runs.
+    return Place{row, column, run < kRuns && tile.row + row < params.rows && tile.column + column < Config::kColumns};
+  };
+  const int first = static_cast<int>(cluster_rank()) * (kThreads / Config::kClusterK) + threadIdx.x;
+  EpilogueRun<Epilogue, kElements> runs[kTogether];
+  const auto load = [&](int begin) {
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const Place place = place_of(begin + i * kThreads);
+      if (place.inside) runs[i].load(params, tile.row + place.row, tile.column + place.column);
+    }
+  };
+  load(first);
   wait();
 #pragma unroll 1
-  for (; i < Config::kBlockM * kRuns; i += Config::kClusterK * kThreads) {
-    if (!inside(i)) continue;
-    const u32 address =
-        partials_address<Config>(shared) + row_of(i) * sm90::kPartialRowBytes<Config::kBlockN> + column_of(i) * 4;
-    const float4 low = sm90::add_partials_at(address, Config::kClusterK);
-    const float4 high = sm90::add_partials_at(address + 16, Config::kClusterK);
-    const float sums[Run::kElements] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    run.store(params, tile.row + row_of(i), tile.column + column_of(i), sums);
-    const int next = i + Config::kClusterK * kThreads;
-    if (inside(next)) run.load(params, tile.row + row_of(next), tile.column + column_of(next));
+  for (int begin = first; begin < kRuns; begin += kTogether * kThreads) {
+    if (begin != first) load(begin);
+    float4 totals[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const Place place = place_of(begin + i * kThreads);
+      const u32 row = partials_address<Config>(shared) + place.row * sm90::kPartialRowBytes<Config::kBlockN>;
+      if (place.inside) totals[i] = sm90::add_partials_at(row + place.column * 4, Config::kClusterK);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const Place place = place_of(begin + i * kThreads);
+      const float sums[kElements] = {totals[i].x, totals[i].y, totals[i].z, totals[i].w};
+      if (place.inside) runs[i].store(params, tile.row + place.row, tile.column + place.column, sums);
+    }
   }
 }
 

@@ -132,6 +132,7 @@ TEST(EmulatedGemm, SumsOfClusters) {
     check(addmm(136, 264, {{"input", "none"}, {"dtype", "fp16"}}), shared(64, 128, 3, 1), {130});
     check(addmm(264, 264, {{"silu_columns", 67}}), shared(128, 256, 3, 2), {200});
     check(addmm(264, 136), shared(256, 128, 3, 2), {300});
+    check(addmm(136, 200, {{"input", "matrix"}}), shared(64, 192, 4, 1), {100});
     check(wgrad(136, 72), shared(128, 64, 2, 2), {0, 1, 64, 65, 500});
     check(wgrad(72, 264, {{"transpose_mat2", true}, {"dtype", "fp16"}}), shared(64, 128, 3, 1), {0, 1, 500});
   }
