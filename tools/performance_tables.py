@@ -10,6 +10,7 @@ sentences say of a table is not checked.
 import argparse
 import math
 import pathlib
+import re
 import sys
 
 from bench_table import Mistake, ROOT, bring_in_step, load, with_block
@@ -51,7 +52,13 @@ PRODUCTS = {
     "131072x1024x4096": "131072 × 1024 × 4096", "8192x8192x8192": "8192 × 8192 × 8192", "4096x4096x4096": "4096 × 4096 × 4096",
     "131072x520x1000": "131072 × 520 × 1000", "4096x512x2048": "4096 × 512 × 2048", "300x512x2048": "300 × 512 × 2048",
 }
-KINDS_OF_PRODUCTS = [("`addmm`", ""), ("its gradient of rows", "-dmat1"), ("its gradient of weights", "-dmat2")]
+# What the names of products say behind their shape, as a pattern.
+KINDS_OF_PRODUCTS = [
+    ("`addmm`", ""), ("its gradient of rows", "-dmat1"), ("its gradient of weights", "-dmat2"), ("these three", "|-dmat1|-dmat2"),
+    ("that of weights, with the gradient of a bias", "-dmat2-bias"), ("all three of fp32, `tf32`", "-tf32(|-dmat1|-dmat2)"),
+    ("all three of fp32, `ieee`", "-ieee(|-dmat1|-dmat2)"),
+]
+SHAPE_OF_PRODUCT = r"(\d+)x(\d+)x(\d+)"
 
 
 def table(head, rows):
@@ -142,16 +149,17 @@ def products(path, report):
     """PyTorch's time over ours, by kind; then some of the products, with what the tuner said of the untuned choice."""
     tuner = path.with_name("tune_" + path.name)
     lost = {key["name"]: key["heuristic_us"] / key["winner_us"] - 1 for key in load(tuner)["result"]["keys"] if key.get("heuristic_us")}
-    ours = {name: row for name, row in named(report["results"]).items() if "tf32" not in name and "ieee" not in name}
+    ours = named(report["results"])
     theirs = {row["name"]: row["pytorch"]["forward"] for row in report["peers"]["times"]}
     ratios = {name: theirs[name] / row["median_ms"] for name, row in ours.items() if name in theirs}
-    kinds = [(title, {name: ratio for name, ratio in ratios.items() if name.removesuffix("-dmat1").removesuffix("-dmat2") + end == name})
-             for title, end in KINDS_OF_PRODUCTS]
     summary = []
-    for title, of_kind in [*kinds, ("all", ratios)]:
+    for title, end in KINDS_OF_PRODUCTS:
+        of_kind = {name: ratio for name, ratio in ratios.items() if re.fullmatch(f"{SHAPE_OF_PRODUCT}({end})", name)}
+        if not of_kind:
+            continue
         mean = math.exp(sum(map(math.log, of_kind.values())) / len(of_kind))
         least = min(of_kind, key=of_kind.get)
-        shape = " × ".join(least.removesuffix("-dmat1").removesuffix("-dmat2").split("x"))
+        shape = " × ".join(re.match(SHAPE_OF_PRODUCT, least).groups())
         summary.append([title, f"{mean:.2f}", f"{of_kind[least]:.2f}: {shape}",
                         f"{sum(ratio < 0.95 for ratio in of_kind.values())} of {len(of_kind)}"])
     some = []
@@ -159,15 +167,17 @@ def products(path, report):
         ms = at(ours, name, path)["median_ms"]
         digits = 3 if ms >= 0.1 else 4
         some.append([label, f"{ms:.{digits}f}", f"{theirs[name]:.{digits}f}", f"{ratios[name]:.2f}", f"{100 * lost[name]:.1f} %"])
-    untuned = sorted(lost.values())
+    fp32 = {name for name in lost if "-tf32" in name or "-ieee" in name}
+    sentences = [f"Of {len(names)} {of}, the untuned choice is {100 * sum(map(lost.get, names)) / len(names):.1f} % slower in the mean, more than "
+                 f"10 % for {sum(lost[name] > 0.1 for name in names)}, {100 * max(map(lost.get, names)):.0f} % at most."
+                 for of, names in (("in 16 bits", lost.keys() - fp32), ("of fp32", fp32)) if names]
     return [
         *origin(path, report), "Time of PyTorch over that of hstu-jit, tuned:", "",
         *table(["", "geometric mean", "least", "below 0.95"], summary), "",
         "Some of them. The last column is by how much the cost model's choice is slower than the winner in the tuner's run",
         f"(`bench/results/{tuner.name}`), whose clocks are others than the benchmark's:", "",
         *table(["rows × k × n, ms", "hstu-jit, tuned", "PyTorch", "PyTorch / hstu-jit", "untuned, slower by"], some), "",
-        f"Of all {len(untuned)} the untuned choice is {100 * sum(untuned) / len(untuned):.1f} % slower in the mean, "
-        f"more than 10 % for {sum(one > 0.1 for one in untuned)}, {100 * untuned[-1]:.0f} % at most.",
+        *sentences,
     ]
 
 

@@ -59,15 +59,19 @@ class PerformanceTables(unittest.TestCase):
 
     def test_untuned_products_are_compared_within_the_tuners_run(self):
         times = [{"name": name, "pytorch": {"forward": 0.9}} for name in [*PRODUCTS, "8x8x8-dmat1"]]
-        rows = [{"name": row["name"], "median_ms": 1.0} for row in times] + [{"name": "8x8x8-tf32", "median_ms": 9.0}]
-        self.add("products_2026-01-02.json", report("products", rows, peers={"times": times}))
+        others = [{"name": "8x8x8-dmat2-bias", "pytorch": {"forward": 2.0}}, {"name": "8x8x8-tf32-dmat1", "pytorch": {"forward": 4.5}}]
+        rows = [{"name": row["name"], "median_ms": 1.0} for row in times]
+        rows += [{"name": "8x8x8-dmat2-bias", "median_ms": 1.0}, {"name": "8x8x8-tf32-dmat1", "median_ms": 9.0}]
+        self.add("products_2026-01-02.json", report("products", rows, peers={"times": times + others}))
         self.add("tune_products_2026-01-02.json", {"step": "tune", "result": {"keys": [
             {"name": row["name"], "winner_us": 1000, "heuristic_us": 1250 if row["name"] == "300x512x2048" else 1000} for row in times]}})
         self.assertEqual(self.run_script().returncode, 0)
         text = self.page.read_text()
         self.assertIn("| 300 × 512 × 2048 | 1.000 | 0.900 | 0.90 | 25.0 % |", text)
         self.assertIn("| 131072 × 512 × 2048 | 1.000 | 0.900 | 0.90 | 0.0 % |", text)
-        self.assertIn(f"| all | 0.90 | 0.90: 131072 × 512 × 2048 | {len(times)} of {len(times)} |", text)
+        self.assertIn(f"| these three | 0.90 | 0.90: 131072 × 512 × 2048 | {len(times)} of {len(times)} |", text)
+        self.assertIn("| that of weights, with the gradient of a bias | 2.00 | 2.00: 8 × 8 × 8 | 0 of 1 |", text)
+        self.assertIn("| all three of fp32, `tf32` | 0.50 | 0.50: 8 × 8 × 8 | 1 of 1 |", text)
         self.assertIn("more than 10 % for 1, 25 % at most.", text)
 
 
