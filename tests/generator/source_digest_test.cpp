@@ -150,7 +150,7 @@ TEST_F(SourceDigestTest, CostConstantsChangeEstimatesAlone) {
 
 TEST_F(SourceDigestTest, ATemplateChangesTheSkeletonsThatHaveIt) {
   const GeneratorSources whole = sources();
-  constexpr size_t kEvery = kSanitized ? 5 : 1;  // which takes minutes otherwise
+  constexpr size_t kEvery = kSanitized ? 11 : 1;  // which takes minutes otherwise
   size_t found = 0, edited = 0;
   for (const std::string& path : files()) {
     if (!path.ends_with(".cuh") || found++ % kEvery != 0) continue;
@@ -233,9 +233,10 @@ TEST_F(SourceDigestTest, CommentsAndLayoutChangeNothing) {
     write(path, "// A title, \"quoted\".\n/* and\n more */\n\n" + read(path) + "  // the end\n\n");
   }
   EXPECT_EQ(changed(), std::set<std::string>());
-  EXPECT_EQ(sources().digest, whole.digest);
+  const GeneratorSources commented = sources();
+  EXPECT_EQ(commented.digest, whole.digest);
   for (size_t i = 0; i < whole.skeletons.size(); ++i) {
-    EXPECT_EQ(sources().skeletons[i].estimates, whole.skeletons[i].estimates);
+    EXPECT_EQ(commented.skeletons[i].estimates, whole.skeletons[i].estimates);
   }
 }
 

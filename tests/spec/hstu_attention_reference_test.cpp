@@ -7,6 +7,7 @@
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/text.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -103,6 +104,7 @@ TEST(HstuAttentionReference, TargetsComeFromTheirTensor) {
 void expect_slopes(HstuAttentionParams params, const Lengths& lengths) {
   constexpr double kStep = 1e-5;
   for (const std::string& score : split(kHstuScores, ' ')) {
+    if (kSanitized && score != "silu") continue;  // which takes minutes otherwise
     params.score = score;
     const HstuAttentionSpec spec(params);
     auto values = spec.make_inputs(Direction::kBackward, lengths, 5);
