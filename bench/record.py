@@ -18,7 +18,7 @@ from record_traffic import traffic  # noqa: F401, a step that main() finds by it
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
 BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
-WITH_PEERS = ("rows", "sequences", "products", "layers")
+WITH_PEERS = ("rows", "sequences", "products", "layers", "halves")
 
 
 def load(path):
@@ -291,11 +291,14 @@ def main():
     *inputs, output = arguments.files
     if arguments.step in BENCHES:  # already a report with its environment; tools/bench_table.py reads the one that names no step
         good = arguments.step != "row_sweep" or row_sweep(inputs[0])
-        peers = {"peers": load(inputs.pop())} if arguments.step in WITH_PEERS and len(inputs) == 3 else {}
-        *untuned, report = map(load, inputs)
+        *before, report = map(load, inputs)
+        peers = {}
+        if arguments.step in WITH_PEERS and "times" in report:
+            peers = {"peers": report}
+            *before, report = before
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}
-        write(output, named | {"untuned": untuned_of(before) for before in untuned} | peers | report)
+        write(output, named | {"untuned": untuned_of(one) for one in before} | peers | report)
         return 0 if good else 1
     result, good = globals()[arguments.step](*inputs)
     environment = {

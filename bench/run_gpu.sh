@@ -318,7 +318,8 @@ fi
 
 if step halves; then
   $hstujit bench --config "$here/halves.json" --json --cache-dir "$work/halves" > "$work/halves.out" 2> "$work/log" || failed=1
-  record halves "$work/halves.out" "$output/halves_$day.json" || failed=1
+  HSTUJIT_CACHE_DIR=$work/halves python3 "$here/half_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} > "$work/half_peers.json" 2> "$work/log" || failed=1
+  record halves "$work/halves.out" "$work/half_peers.json" "$output/halves_$day.json" || failed=1
 fi
 
 # Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how). TRAFFIC_ONLY=REGEX takes some of the cells.

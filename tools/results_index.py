@@ -31,7 +31,7 @@ KINDS = {
     "emitted": "programs beside emitted source, built with nvcc and run",
     "faults": "candidates that crash, hang or write nothing, in the tuner",
     "fused": "backward matrix and compute-sanitizer over one config of the fused kernel",
-    "halves": "the halves of a layer, their products and the norm, untuned: `bench/halves.json`",
+    "halves": "the halves of a layer, their products and the norm, untuned, beside others: `bench/halves.json`, `bench/half_peers.py`",
     "layers": "whole layers, beside the public ones: `bench/layers.json`, `bench/layer_peers.py`",
     "layers_backward_matrix": "whole layers and their halves, backward, against float64",
     "layers_forward_matrix": "the same, forward",

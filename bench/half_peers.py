@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Times the halves of a layer, those of bench/halves.json that are before and behind attention, in the ways that there are, on one GPU.
+
+    bench/half_peers.py [--config FILE] [--generative-recommenders CHECKOUT] [--repeats N] > half_peers.json
+
+Ways: hstujit.torch; "torch_compile", PyTorch's formulas, whose products are cuBLAS's; with a checkout of the public package
+"triton", its operator, and "mix", its Triton kernels for what is done to rows with cuBLAS for the product. "forward" keeps what
+backward needs; "training" is forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2
+cache emptied before each launch, and the time of the host hidden behind that. What fails is told on stderr and left out.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from row_peers import DROPOUT, EPS, FLUSH_BYTES, read_instances, report_alone, time_of, write_report
+
+HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
+
+
+def tensor(*shape, scale=1.0):
+    return torch.empty(*shape, dtype=torch.bfloat16, device="cuda").normal_(std=scale).requires_grad_()
+
+
+def split_uqvk(op, uvqk):
+    hidden, attn = op["heads"] * op["hidden_dim"], op["heads"] * op["attn_dim"]
+    u, v, q, k = uvqk.split([hidden, hidden, attn, attn], dim=1)
+    return F.silu(u), q, k, v
+
+
+class Uqvk:
+    """Norm, projection, silu of u, and the four parts."""
+
+    def __init__(self, op):
+        self.op, width = op, op["width"]
+        columns = 2 * op["heads"] * (op["hidden_dim"] + op["attn_dim"])
+        self.inputs = [tensor(op["rows"], width), tensor(width), tensor(width), tensor(width, columns, scale=width**-0.5), tensor(columns)]
+
+    def public(self, function, **kernel):
+        op = self.op
+        x, norm_weight, norm_bias, weight, bias = self.inputs
+        return lambda: function(x, norm_weight, norm_bias, EPS, op["heads"], op["attn_dim"], op["hidden_dim"], weight, bias, **kernel)
+
+    def formulas(self, x, norm_weight, norm_bias, weight, bias):
+        return split_uqvk(self.op, torch.addmm(bias, F.layer_norm(x, x.shape[1:], norm_weight, norm_bias, EPS), weight))
+
+    def mix(self):
+        from generative_recommenders.ops.triton.triton_layer_norm import triton_layer_norm
+
+        x, norm_weight, norm_bias, weight, bias = self.inputs
+        return lambda: split_uqvk(self.op, torch.addmm(bias, triton_layer_norm(x, norm_weight, norm_bias, EPS), weight))
+
+
+class Output:
+    """Norm of the attention, times u, u and attention before it, dropout, projection, plus the row."""
+
+    def __init__(self, op):
+        self.op, self.both = op, bool(op.get("concat_u", True))
+        hidden = op["heads"] * op["hidden_dim"]
+        columns = hidden * (3 if self.both else 1)
+        self.inputs = [tensor(op["rows"], hidden), tensor(op["rows"], hidden), tensor(op["rows"], op["width"]), tensor(hidden),
+                       tensor(hidden), tensor(columns, op["width"], scale=columns**-0.5)]
+
+    def public(self, function, **kernel):
+        op = self.op
+        attn, u, x, norm_weight, norm_bias, weight = self.inputs
+        return lambda: (function(attn, u, x, norm_weight, norm_bias, EPS, weight, op["heads"], op["hidden_dim"], DROPOUT, True,
+                                 self.both, self.both, "none", False, False, **kernel),)
+
+    def formulas(self, attn, u, x, norm_weight, norm_bias, weight):
+        y = u * F.layer_norm(attn, attn.shape[1:], norm_weight, norm_bias, EPS)
+        return (torch.addmm(x, F.dropout(torch.cat([u, attn, y], 1) if self.both else y, DROPOUT), weight),)
+
+    def mix(self):
+        from generative_recommenders.ops.triton.triton_hstu_linear import triton_norm_mul_dropout
+
+        attn, u, x, norm_weight, norm_bias, weight = self.inputs
+        return lambda: (torch.addmm(x, triton_norm_mul_dropout(attn, u, norm_weight, norm_bias, EPS, DROPOUT, True, concat_u=self.both,
+                                                               concat_x=self.both), weight),)
+
+
+HALVES = {"hstu_compute_uqvk": Uqvk, "hstu_compute_output": Output}
+
+
+def ways_of(half, own, public):
+    name = half.op["op"]
+    ways = {"hstujit": half.public(getattr(own, name))}
+    compiled = torch.compile(half.formulas, dynamic=False)
+    ways["torch_compile"] = lambda: compiled(*half.inputs)
+    if public:
+        kernels, functions = public
+        ways |= {"triton": half.public(getattr(functions, name), kernel=kernels.TRITON), "mix": half.mix()}
+    return ways
+
+
+def time_way(launch, inputs, flush, repeats):
+    gradients = [torch.randn_like(out) for out in launch()]
+
+    def training():
+        return torch.autograd.grad(launch(), inputs, gradients)
+
+    for _ in range(2):
+        training()
+    forward, both = (time_of(way, flush, repeats, HOST_CYCLES) for way in (launch, training))
+    return {"forward": forward, "training": both}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--config", type=pathlib.Path, default=pathlib.Path(__file__).parent / "halves.json")
+    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
+    parser.add_argument("--repeats", type=int, default=20)
+    options = parser.parse_args()
+    report = report_alone()
+    import hstujit.torch
+
+    public = None
+    if options.generative_recommenders:
+        sys.path.insert(0, str(pathlib.Path(options.generative_recommenders).resolve()))
+        with contextlib.redirect_stdout(sys.stderr):  # which gets what it prints
+            from generative_recommenders.common import HammerKernel
+            from generative_recommenders.ops import hstu_compute
+        public = HammerKernel, hstu_compute
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    results = []
+    for op in read_instances(options.config):
+        if op["op"] not in HALVES:
+            continue
+        torch._dynamo.reset()
+        half, result = HALVES[op["op"]](op), {"name": op["name"]}
+        for way, launch in ways_of(half, hstujit.torch, public).items():
+            try:
+                result[way] = time_way(launch, half.inputs, flush, options.repeats)
+            except Exception as error:  # of one way; the others are still worth knowing
+                print(f"{op['name']}, {way}: {type(error).__name__}: {error}", file=sys.stderr)
+        results.append(result)
+        torch.cuda.empty_cache()
+    write_report(report, results)
+
+
+if __name__ == "__main__":
+    main()
