@@ -29,6 +29,7 @@ struct AttentionConfig {
   int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
   bool ping_pong = false;           // sm90: ping-pong scheduling of the consumer warpgroups
   bool split_kv = false;            // sm90: the columns of a tile are split over a cluster of CTAs (see ClusterPlan)
+  bool pack_sequences = false;      // sm90: a tile has rows of consecutive sequences
   std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
 
   bool operator==(const AttentionConfig&) const = default;
@@ -45,6 +46,7 @@ struct AttentionConfig {
         field("blocks_per_sm", &C::blocks_per_sm, "resident CTAs", 1, kMaxBlocksPerSm),
         field("ping_pong", &C::ping_pong, "ping-pong scheduling"),
         field("split_kv", &C::split_kv, "split-KV over a cluster of CTAs"),
+        field("pack_sequences", &C::pack_sequences, "rows of consecutive sequences in a tile"),
         field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
   }
 };

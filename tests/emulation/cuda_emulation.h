@@ -208,6 +208,7 @@ using std::min;
 #define cvt_f32_f16 ptx_cvt_f32_f16
 #define unpack_low ptx_unpack_low
 #define unpack_high ptx_unpack_high
+#define fma_x2 ptx_fma_x2
 #define round_to_f16x2 ptx_round_to_f16x2
 #define round_to_bf16x2 ptx_round_to_bf16x2
 #define half_to_float ptx_half_to_float
@@ -220,6 +221,7 @@ using std::min;
 #include "common/math.cuh"
 #include "common/philox.cuh"
 #include "common/ptx/cp_async.cuh"
+#include "common/ptx/fma_x2.cuh"
 #include "common/ptx/ld_global.cuh"
 #include "common/ptx/ldst_shared.cuh"
 #include "common/ptx/mma.cuh"
@@ -251,6 +253,7 @@ using std::min;
 #undef cvt_f32_f16
 #undef unpack_low
 #undef unpack_high
+#undef fma_x2
 #undef round_to_f16x2
 #undef round_to_bf16x2
 #undef half_to_float
@@ -278,6 +281,11 @@ float unpack_high(u32 word) {
 
 u32 cvt_rna_tf32(float x);
 u32 pack_16bit(bool bf16, float low, float high);
+template <bool kBf16>
+u32 fma_x2(u32 a, u32 b, u32 c) {
+  return pack_16bit(kBf16, std::fma(unpack_low<kBf16>(a), unpack_low<kBf16>(b), unpack_low<kBf16>(c)),
+                    std::fma(unpack_high<kBf16>(a), unpack_high<kBf16>(b), unpack_high<kBf16>(c)));
+}
 template <bool kBf16>
 u32 pack_pair(float low, float high) {
   return pack_16bit(kBf16, low, high);

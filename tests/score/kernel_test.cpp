@@ -95,6 +95,15 @@ TEST(PositionalScore, HopperForward) {
   }
 }
 
+TEST(PositionalScore, HopperForwardOfPackedSequences) {
+  KernelConfig packed = hopper_tile("sm90_forward", 1, 64, 2, "persistent", 2);
+  packed.attention().pack_sequences = true;
+  check(kTargets, Direction::kForward, packed, lengths_of(200));
+  // Masks that are looked at in pieces.
+  check(with(kTargets, {{"max_attn_len", 20}, {"contextual_seq_len", 6}}), Direction::kForward, packed,
+        lengths_of(200));
+}
+
 TEST(PositionalScore, HopperBackward) {
   for (const char* schedule : {"grid", "persistent"})
     check(kBias, Direction::kBackward, hopper_tile("sm90_backward_twopass", 2, 64, 2, schedule), lengths_of(200));

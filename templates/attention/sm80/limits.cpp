@@ -34,6 +34,9 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.split_kv) {
     reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
+  if (config.pack_sequences) {
+    reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, only attention/sm90_forward has it"});
+  }
   if (is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(
         {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",

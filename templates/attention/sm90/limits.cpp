@@ -59,6 +59,9 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
   if (config.split_kv) {
     reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
+  if (config.pack_sequences) {
+    reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, only attention/sm90_forward has it"});
+  }
   return reasons;
 }
 

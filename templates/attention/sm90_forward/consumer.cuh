@@ -6,6 +6,7 @@
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/pair.cuh"
+#include "attention/sm90_forward/packed_rows.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"
@@ -158,7 +159,9 @@ class Consumer {
   // O += P v of the pending KV tile.
   __device__ __forceinline__ void issue_outputs(const PipelineState<Config::kStages>& pending) {
     mbarrier_wait(shared_address(&shared_.v_full[pending.stage()]), pending.phase());
-    if constexpr (!kTailWarp<Config>) {
+    if constexpr (Config::kPackSequences) {
+      clean_values<Spec>(shared_, packed_tile(), pending.stage(), pending_rows_);
+    } else if constexpr (!kTailWarp<Config>) {
       if (pending_rows_ < Config::kBlockN) {
         zero_rows(shared_, pending.stage(), pending_rows_, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
@@ -181,7 +184,13 @@ class Consumer {
   __device__ __forceinline__ void activate_scores(int first, int count) {
 #pragma unroll
     for (int i = first; i < first + count; ++i) {
-      const auto at = [=] { return pair_of(i, tile_.row0 + thread_row(), thread_column()); };
+      const auto at = [=] {
+        if constexpr (Config::kPackSequences) {
+          return packed_pair_of(i, packed_row(i & 2 ? 8 : 0));
+        } else {
+          return pair_of(i, tile_.row0 + thread_row(), thread_column());
+        }
+      };
       scores_[i] = score(scores_[i], at, params_);
     }
   }
@@ -201,6 +210,22 @@ class Consumer {
     }
   }
 
+  // The same in a packed tile, where each row has the mask of its own sequence, and sees none of the others' columns.
+  __device__ __forceinline__ void activate_packed_scores(int first, int count) {
+    Pair pairs[2] = {packed_pair_of(0, packed_row(0)), packed_pair_of(2, packed_row(8))};
+    // As above.
+    asm volatile("" : "+r"(pairs[0].row), "+r"(pairs[0].col), "+r"(pairs[1].row), "+r"(pairs[1].col));
+#pragma unroll
+    for (int i = first; i < first + count; ++i) {
+      const Pair& own = pairs[i & 2 ? 1 : 0];
+      const int row = own.row, column = own.col + i / 4 * 8 + (i & 1);
+      const bool valid = mask_valid(row, column, own.n, own.t) && column >= 0;
+      const auto at = [=] { return Pair{row, column, own.n, own.t, own.head}; };
+      const float y = score(scores_[i], at, params_);
+      scores_[i] = valid ? y : 0.0f;
+    }
+  }
+
   __device__ __forceinline__ void activate() {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
@@ -210,7 +235,15 @@ class Consumer {
     } else if constexpr (Config::kMaskInPieces) {
       activate_pieces();
     } else {
-      activate_scores_under_mask(0, kScores);
+      activate_partial(0, kScores);
+    }
+  }
+
+  __device__ __forceinline__ void activate_partial(int first, int count) {
+    if constexpr (Config::kPackSequences) {
+      activate_packed_scores(first, count);
+    } else {
+      activate_scores_under_mask(first, count);
     }
   }
 
@@ -219,16 +252,22 @@ class Consumer {
   __device__ __forceinline__ void activate_pieces() {
     constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
     const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
-    const int row1 = min(row0 + kTailBoxRows, tile_.rows) - 1;
+    const int row1 = min(row0 + kTailBoxRows, row_end()) - 1;
 #pragma unroll
     for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
       const int column0 = kv_tile_.row0 + piece * kPieceColumns, first = piece * kPieceScores;
       bool full, visible;
-      mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, full, visible);
+      if constexpr (Config::kPackSequences) {
+        const PackedRow* const rows = packed_tile().rows;
+        packed_piece(rows[warp_row()], rows[min(warp_row() + kTailBoxRows, row_end() - tile_.row0) - 1], row0, row1, column0,
+                     column0 + kPieceColumns - 1, full, visible);
+      } else {
+        mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, full, visible);
+      }
       if (full) {
         activate_scores(first, kPieceScores);
       } else if (visible) {
-        activate_scores_under_mask(first, kPieceScores);
+        activate_partial(first, kPieceScores);
       } else {
 #pragma unroll
         for (int i = first; i < first + kPieceScores; ++i) scores_[i] = 0;
@@ -289,6 +328,30 @@ class Consumer {
   // First of this thread's columns of the KV tile, within the sequence.
   __device__ __forceinline__ int thread_column() const { return kv_tile_.row0 + threadIdx.x % 4 * 2; }
 
+  // Behind the last of the rows that the tile may have.
+  __device__ __forceinline__ int row_end() const {
+    if constexpr (Config::kPackSequences) {
+      return packed_tile().row_end;
+    } else {
+      return tile_.rows;
+    }
+  }
+
+  __device__ __forceinline__ PackedTile<Config>& packed_tile() const {
+    return packed_tile_of(shared_, query_.stage());
+  }
+
+  // The sequence of the thread's first row, or of the one 8 further on. Read where it is asked for, not kept in
+  // registers across KV tiles: the accumulators need them.
+  __device__ __forceinline__ PackedRow packed_row(int further) const {
+    return packed_tile().rows[thread_row() + further];
+  }
+
+  __device__ __forceinline__ Pair packed_pair_of(int i, const PackedRow& of) const {
+    return {tile_.row0 + thread_row() + (i & 2 ? 8 : 0) - of.start, thread_column() + i / 4 * 8 + (i & 1) - of.start,
+            of.rows, of.targets, tile_.head};
+  }
+
   __device__ __forceinline__ void store() {
     if constexpr (Config::kSplit) {
       if (cluster_blocks() > 1) {
@@ -299,8 +362,12 @@ class Consumer {
         return;
       }
     }
+    if constexpr (Config::kPackSequences) {
+      const PackedTile<Config>& tile = packed_tile();
+      if (tile.not_finite) restore_not_finite<Spec>(params_, tile, tile_.row0, thread_row(), tile_.head, outputs_);
+    }
     u32 words[kOutputs / 2];
-    const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+    const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, row_end()), tile_.row0 + thread_row());
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
       const float factor = of_half(factors, i % 2);
@@ -313,7 +380,7 @@ class Consumer {
     if constexpr (kStoreOverQuery<Config>) {
       // All warps of the warpgroup are past the products that read q.
       named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-      if (tile_.row0 + first + kTailBoxRows <= tile_.rows) {
+      if (tile_.row0 + first + kTailBoxRows <= row_end()) {
         store_over_query(words, first);
       } else {
         store_rows(words);
@@ -331,7 +398,7 @@ class Consumer {
     for (int half = 0; half < 2; ++half) {
       const int row = tile_.row0 + thread_row() + half * 8;
       u16* out = params_.out + (tile_.start + row) * params_.out_row_stride + tile_.head * params_.out_head_stride;
-      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile_.rows);
+      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < row_end());
     }
   }
 

@@ -66,6 +66,10 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
       for (const int64_t stages : {2, 3, 4}) {
         configs.push_back(sm90::tile_config(1, block_n, stages, blocks_per_sm));
         configs.back().split_kv = true;
+        if (stages == 4) continue;
+        configs.push_back(sm90::tile_config(1, block_n, stages, blocks_per_sm));
+        configs.back().schedule = "persistent";
+        configs.back().pack_sequences = true;
       }
     }
   }
@@ -94,6 +98,21 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                                  counted(config.consumers, "consumer"), config.schedule)});
     }
   }
+  if (config.pack_sequences) {
+    if (spec.query_rows() != QueryRows::kAll || spec.params().has_rab()) {
+      reasons.push_back(
+          {"pack_sequences",
+           fmt::format("pack_sequences true; allowed: false, {}",
+                       spec.params().has_rab() ? "a bias (rab) has rows and columns of one sequence at a time"
+                                               : fmt::format("{} has few rows of each sequence in q", spec.op()))});
+    } else if (config.consumers != 1 || config.split_kv) {
+      reasons.push_back(
+          {"pack_sequences",
+           fmt::format("pack_sequences with {} and split_kv {}; allowed: with 1 consumer, whose 64 rows are looked up, "
+                       "and split_kv false",
+                       counted(config.consumers, "consumer"), config.split_kv)});
+    }
+  }
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   if (config.split_kv && !resources.partial_fits) {
@@ -118,11 +137,11 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
-  plan.kernel_name =
-      fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}", attention_kernel_prefix(spec),
-                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
-                  config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "",
-                  config.split_kv ? "_split_kv" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name = fmt::format(
+      "{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}{}", attention_kernel_prefix(spec), to_string(params.dtype),
+      params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
+      config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "", config.split_kv ? "_split_kv" : "",
+      config.pack_sequences ? "_packed" : "", config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -134,7 +153,12 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
                 map_slot("k_tail_map", "k", sm90::kTailBoxRows), map_slot("v_tail_map", "v", sm90::kTailBoxRows)};
   if (resources.pv_tiles <= resources.qk_tiles) plan.slots.push_back(map_slot("out_map", "out", sm90::kTailBoxRows));
   for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
-  plan.grid = attention_grid(spec, config.block_m);
+  if (config.pack_sequences) {
+    for (ParamSlot& slot : attention_tensor_slots(signature, "v", "const u16*")) plan.slots.push_back(std::move(slot));
+    plan.grid = {size_factor(signature, "q", config.block_m), constant_factor(params.heads)};
+  } else {
+    plan.grid = attention_grid(spec, config.block_m);
+  }
   if (resources.split) {
     plan.cluster = {.max = sm90::kMaxSplits,
                     .argument = find_argument(signature, "max_seq_len"),

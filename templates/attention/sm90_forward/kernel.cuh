@@ -5,6 +5,7 @@
 // fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/sm90_forward/consumer.cuh"
+#include "attention/sm90_forward/packed_producer.cuh"
 #include "attention/sm90_forward/producer.cuh"
 
 namespace sm90 {
@@ -14,7 +15,9 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   constexpr int kReleases =
       Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config::kLanesArrive>;  // all consumer warps
   for (int i = 0; i < Config::kQueryStages; ++i) {
-    mbarrier_init(shared_address(&shared.q_full[i]), 1);
+    // All lanes of the producer write what the consumer needs to know of a packed tile.
+    mbarrier_init(shared_address(&shared.q_full[i]),
+                  Config::kPackSequences ? kArrivalsPerWarp<Config::kLanesArrive> : 1);
     mbarrier_init(shared_address(&shared.q_empty[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
@@ -34,9 +37,10 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  static_assert(sizeof(Shared<Config>) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Shared<Config>) < 128,
+  using Memory = typename KernelShared<Config>::Type;
+  static_assert(sizeof(Memory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Memory) < 128,
                 "the host side and the template disagree on shared memory");
-  Shared<Config>& shared = *reinterpret_cast<Shared<Config>*>(shared_bytes);
+  Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
   const int warp = threadIdx.x / 32;
 
   if (threadIdx.x == 0) {
@@ -49,7 +53,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     init_barriers(shared);
     if constexpr (Config::kSplit) shared.tile[0].head = -1;
   }
-  if constexpr (Config::kSchedulePersistent) {
+  if constexpr (Config::kSchedulePersistent && !Config::kPackSequences) {
     if (params.batch <= Config::kScheduleSequences) {
       // The sort's counters live where k will be; the copy engine writes there next.
       build_schedule<Spec, Config>(shared, shared.k, params.seq_offsets, static_cast<int>(params.batch),
@@ -72,7 +76,11 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
       Consumer<Spec, Config, Params>(shared, params).run();
     }
   } else if (warp == kProducerWarp) {
-    Producer<Loads::kAll, Spec, Config, Params>(shared, params).run();
+    if constexpr (Config::kPackSequences) {
+      PackedProducer<Spec, Config, Params>(shared, params).run();
+    } else {
+      Producer<Loads::kAll, Spec, Config, Params>(shared, params).run();
+    }
   } else {
     Consumer<Spec, Config, Params>(shared, params).run();
   }

@@ -15,10 +15,11 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  pair_tiles = persistent && tiles_pair_up(params);
+  const bool sorts = persistent && !config.pack_sequences;
+  pair_tiles = sorts && tiles_pair_up(params);
   first_tile_first = first_tile_is_longest(params);
   mask_in_pieces = is_long_mask(params);
-  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+  schedule_sequences = sorts ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
   const int64_t stage = (qk_tiles + pv_tiles) * config.block_n * kSwizzleBytes;
@@ -30,7 +31,10 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
     // Barriers (8 bytes), TileInfo (32), MovingTileInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    return queries * query + config.stages * stage + round_up(small + schedule, int64_t{128});
+    int64_t bytes = small + schedule;
+    // PackedTile: PackedRow (16) for each row, and 12 bytes, padded to 16.
+    if (config.pack_sequences) bytes = round_up(bytes, int64_t{16}) + queries * (16 * config.block_m + 16);
+    return queries * query + config.stages * stage + round_up(bytes, int64_t{128});
   };
   const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
   query_stages = persistent && resident(total(2)) <= kSharedLimit ? 2 : 1;
@@ -46,7 +50,9 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // out configs that were seen to spill.
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
   // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
-  if (mask_in_pieces && !producer_warpgroup) registers_needed += 28;
+  // Of packed rows it is read from shared memory for each KV tile.
+  if (mask_in_pieces && !producer_warpgroup) registers_needed += config.pack_sequences ? 12 : 28;
+  if (config.pack_sequences && params.num_targets) registers_needed += 8;
   if (params.has_rab()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
     // Found by compiling, as the others; the widest outputs leave none.
