@@ -82,6 +82,36 @@ std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const Seq
   return kv_tiles;
 }
 
+PackedTileCounts count_packed_kv_tiles(const HstuAttentionParams& params, const std::vector<SequenceSize>& sequences,
+                                       int64_t block_m, int64_t block_n) {
+  constexpr int64_t kRows = 4096;  // of enough tiles
+  int64_t round = 0;
+  for (const SequenceSize& sequence : sequences) round += sequence.rows;
+  PackedTileCounts counts;
+  // Of the tile that is not full yet: its rows, and what they see, counted from the first row of all.
+  int64_t rows = 0, begin = 0, end = 0, start = 0;
+  for (int64_t rounds = std::max<int64_t>(1, kRows / round); rounds > 0; --rounds) {
+    for (const SequenceSize& sequence : sequences) {
+      VisibleColumns visible(params, sequence.rows, sequence.targets);
+      for (int64_t row = 0; row < sequence.rows;) {
+        const int64_t taken = std::min(block_m - rows, sequence.rows - row);
+        const std::vector<Span> spans = visible.of(row, row + taken - 1);
+        if (rows == 0) begin = end = start + (spans.empty() ? 0 : spans.front().begin);
+        if (!spans.empty()) end = start + spans.back().end;
+        row += taken;
+        rows += taken;
+        if (rows < block_m) continue;
+        counts.kv_tiles.push_back(taken == block_m ? count_tiles_of(spans, block_n) : ceil_div(end - begin, block_n));
+        rows = 0;
+      }
+      start += sequence.rows;
+      ++counts.sequences;
+    }
+  }
+  if (rows > 0) counts.kv_tiles.push_back(ceil_div(end - begin, block_n));
+  return counts;
+}
+
 int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q) {
   VisibleColumns visible(params, sequence.rows, sequence.targets);
   int64_t columns = 0;

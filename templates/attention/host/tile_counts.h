@@ -36,6 +36,15 @@ double balanced_batch(const ProblemSize& size);
 std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
                                     int64_t block_n);
 
+// The same of tiles that have rows of consecutive sequences: of `sequences` one after the other, over and over again,
+// so that tiles begin at many places of each.
+struct PackedTileCounts {
+  std::vector<int64_t> kv_tiles;  // of each tile
+  int64_t sequences = 0;          // whose rows they are
+};
+PackedTileCounts count_packed_kv_tiles(const HstuAttentionParams& params, const std::vector<SequenceSize>& sequences,
+                                       int64_t block_m, int64_t block_n);
+
 // How many columns the last `rows_of_q` rows of a sequence see.
 int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q);
 

@@ -42,6 +42,12 @@ constexpr double kGridTail = 0.5;
 // Clusters have nothing to split where tiles are many; no tuning run is to time what is then another grid.
 constexpr double kNothingToSplit = 4;
 
+// Tiles with rows of several sequences: their look-up, and the mask and the clean values that each of their KV tiles
+// takes. Counted in the machine code, not timed. Of long sequences few tiles have any.
+constexpr double kPackedTile = 500;
+constexpr double kPackedKvTile = 150;
+constexpr double kLongestPacked = 1024;  // rows, on average
+
 constexpr double kLaunch = 5000;
 constexpr double kUnitsPerMs = 2.8e6;
 
@@ -97,6 +103,10 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
     kv_tile *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
     tile += kTilePingPong;
   }
+  if (config.pack_sequences) {
+    kv_tile += kPackedKvTile;
+    tile += kPackedTile;
+  }
   return {kv_tile * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};
 }
 
@@ -120,15 +130,11 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
 
   // Means over the assumed sequences.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
-  const auto lengths = static_cast<double>(sequences.size());
+  auto lengths = static_cast<double>(sequences.size());
   double work = 0, deviations = 0, longest_tile = 0;
-  for (const SequenceSize& sequence : sequences) {
-    std::vector<double> tiles;  // by themselves, all KV tiles of a row tile in a row
-    for (const int64_t kv_tiles : count_kv_tiles(params, sequence, config.block_m, config.block_n)) {
-      tiles.push_back(static_cast<double>(kv_tiles) * cost.kv_tile + cost.tile);
-    }
-    // A warpgroup skips the KV tiles that none of its own 64 rows sees, and leaves the units to the others.
-    const TileCounts warpgroups = count_tiles(params, sequence, 64, config.block_n);
+  // Row tiles, and the same in tiles of 64 rows: a warpgroup skips the KV tiles that none of its own 64 rows sees, and
+  // leaves the units to the others.
+  const auto add_tiles = [&](const std::vector<double>& tiles, const TileCounts& warpgroups) {
     const auto row_tiles = static_cast<double>(tiles.size());
     work += warpgroups.kv_tiles * cost.kv_tile / static_cast<double>(config.consumers) + row_tiles * cost.tile +
             warpgroups.row_tiles * cost.rows;
@@ -137,6 +143,28 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
     } else {
       work += std::max(0.0, all_tiles - row_tiles) * kEmptyCta / resident;
       longest_tile = std::max(longest_tile, *std::max_element(tiles.begin(), tiles.end()));
+    }
+  };
+  // By themselves, all KV tiles of a row tile one after the other.
+  const auto times_of = [&](const std::vector<int64_t>& counts) {
+    std::vector<double> tiles;
+    for (const int64_t kv_tiles : counts) tiles.push_back(static_cast<double>(kv_tiles) * cost.kv_tile + cost.tile);
+    return tiles;
+  };
+  const bool packed = config.pack_sequences && size.mean_fill * max_rows < kLongestPacked;
+  if (packed) {
+    const PackedTileCounts counts = count_packed_kv_tiles(params, sequences, config.block_m, config.block_n);
+    lengths = static_cast<double>(counts.sequences);
+    TileCounts all;
+    for (const int64_t kv_tiles : counts.kv_tiles) {
+      all.row_tiles += 1;
+      all.kv_tiles += static_cast<double>(kv_tiles);
+    }
+    add_tiles(times_of(counts.kv_tiles), all);
+  } else {
+    for (const SequenceSize& sequence : sequences) {
+      add_tiles(times_of(count_kv_tiles(params, sequence, config.block_m, config.block_n)),
+                count_tiles(params, sequence, 64, config.block_n));
     }
   }
 
@@ -150,7 +178,8 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   } else {
     time += kGridTail * resident * longest_tile;
   }
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.split_kv ? kNothingToSplit : 1);
+  const double in_vain = config.split_kv ? kNothingToSplit : config.pack_sequences && !packed ? kNothingToPack : 1;
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs * in_vain;
 }
 
 }  // namespace hstujit::sm90

@@ -6,6 +6,9 @@
 
 namespace hstujit::sm90 {
 
+// Of a config that packs sequences where no tile has several: no tuning run is to time what is then a worse list.
+inline constexpr double kNothingToPack = 4;
+
 // What one warpgroup does in one KV tile, in cycles of a multiprocessor's units at their peak.
 struct KvTileWork {
   double tensor = 0;      // both products

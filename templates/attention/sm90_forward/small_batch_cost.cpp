@@ -81,7 +81,7 @@ double small_batch_estimate_ms(const AttentionSpec& spec, const AttentionConfig&
     free_at.push(end);
     last = std::max(last, end);
   }
-  return (last + kLaunchCycles) / kClockKhz;
+  return (last + kLaunchCycles) / kClockKhz * (config.pack_sequences ? kNothingToPack : 1);
 }
 
 }  // namespace hstujit::sm90

@@ -181,5 +181,46 @@ TEST(MaskShape, TilesPairUpWhereEachRowSeesOneColumnMore) {
   }
 }
 
+// Tiles of consecutive sequences, from the first column that some of a tile's rows see to the last one.
+TEST(TileCounts, OfPackedSequences) {
+  HstuAttentionParams params, window, targets, all;
+  window.max_attn_len = 40;
+  targets.num_targets = true;
+  all.full_mask = true;
+  all.causal = false;
+  const std::vector<SequenceSize> sequences = {{1}, {200}, {30, 7}, {63, 63}, {64, 20}, {5}};
+  int64_t round = 0;
+  for (const SequenceSize& sequence : sequences) round += sequence.rows;
+  for (HstuAttentionParams mask : {params, window, targets, all}) {
+    for (const int64_t block_n : {64, 128, 16}) {
+      const PackedTileCounts counts = count_packed_kv_tiles(mask, sequences, 64, block_n);
+      const auto rounds = counts.sequences / static_cast<int64_t>(sequences.size());
+      ASSERT_GT(rounds, 1);
+      std::vector<int64_t> expected;
+      std::vector<std::pair<int64_t, size_t>> rows;  // where the row's sequence starts, and which it is
+      for (int64_t i = 0; i < counts.sequences; ++i) {
+        const size_t number = static_cast<size_t>(i) % sequences.size();
+        rows.insert(rows.end(), static_cast<size_t>(sequences[number].rows), {std::ssize(rows), number});
+      }
+      ASSERT_EQ(std::ssize(rows), rounds * round);
+      for (int64_t row0 = 0; row0 < std::ssize(rows); row0 += 64) {
+        int64_t begin = std::ssize(rows), end = 0;
+        for (int64_t row = row0; row < std::min(row0 + 64, std::ssize(rows)); ++row) {
+          const auto& [start, number] = rows[static_cast<size_t>(row)];
+          const SequenceSize& own = sequences[number];
+          for (int64_t column = 0; column < own.rows; ++column) {
+            const int64_t of = mask.num_targets ? own.targets : 0;
+            if (!hstu_attention_valid(mask, row - start, column, own.rows, of)) continue;
+            begin = std::min(begin, start + column);
+            end = std::max(end, start + column + 1);
+          }
+        }
+        expected.push_back((end - begin + block_n - 1) / block_n);
+      }
+      EXPECT_EQ(counts.kv_tiles, expected) << HstuAttentionSpec(mask).to_json() << " " << block_n;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hstujit

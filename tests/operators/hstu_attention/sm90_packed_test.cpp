@@ -1,0 +1,151 @@
+// Host side of the packed tiles of templates/attention/sm90_forward: what is accepted and refused, how it is launched,
+// when the cost model chooses it; with a libnvrtc, that it compiles without spills.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "compiler/plan/search_space.h"
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/operators/delta_hstu_attention/spec.h"
+#include "compiler/spec/operators/hstu_attention/spec.h"
+#include "tests/nvrtc/compiled_kernels.h"
+#include "tests/operators/hstu_attention/skeleton_cases.h"
+
+namespace hstujit {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const Skeleton& skeleton() { return **find_skeleton("attention/sm90_forward"); }
+DeviceSpec hopper() { return *known_device("sm_90a"); }
+
+KernelConfig packed_tile(int64_t block_n, int64_t stages, int64_t blocks_per_sm) {
+  KernelConfig config;
+  config.skeleton = skeleton().name();
+  config.attention().block_m = 64;
+  config.attention().block_n = block_n;
+  config.attention().stages = stages;
+  config.attention().consumers = 1;
+  config.attention().schedule = "persistent";
+  config.attention().blocks_per_sm = blocks_per_sm;
+  config.attention().pack_sequences = true;
+  return config;
+}
+
+std::string refusal(const OpSpec& spec, const KernelConfig& config, const Skeleton& of = skeleton()) {
+  for (const Rejection& rejection : of.reject(spec, config, hopper())) {
+    if (rejection.reason == "pack_sequences") return rejection.detail;
+  }
+  return "";
+}
+
+TEST(Sm90Packed, EveryMaskButNoBiasIsServed) {
+  HstuAttentionParams plain = make_params(DataType::kBf16, 64, 64), targets = plain, mix = plain, semi_local = plain,
+                      none = plain, factors = plain;
+  targets.num_targets = true;
+  mix.num_targets = true, mix.contextual_seq_len = 16, mix.max_attn_len = 64;
+  semi_local.sla_k1 = 32, semi_local.sla_k2 = 8;
+  none.full_mask = true, none.causal = false;
+  factors.attn_scale = "rows";
+  for (const HstuAttentionParams& params : {plain, targets, mix, semi_local, none, factors}) {
+    const HstuAttentionSpec spec(params);
+    EXPECT_THAT(reasons_of(skeleton(), spec, packed_tile(64, 2, 2), hopper()), IsEmpty()) << spec.to_json();
+  }
+  plain.rab_heads = 1;
+  EXPECT_THAT(refusal(HstuAttentionSpec(plain), packed_tile(64, 2, 2)), HasSubstr("a bias (rab) has rows"));
+}
+
+TEST(Sm90Packed, IsRefusedWhereTilesAreOthers) {
+  const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
+  KernelConfig wide = packed_tile(64, 2, 1), split = packed_tile(64, 2, 2);
+  wide.attention().consumers = 2;
+  wide.attention().block_m = 128;
+  EXPECT_THAT(refusal(spec, wide), HasSubstr("pack_sequences with 2 consumers"));
+  split.attention().schedule = "grid";
+  EXPECT_THAT(reasons_of(skeleton(), spec, split, hopper()), IsEmpty()) << "one CTA for each tile";
+  split.attention().split_kv = true;
+  EXPECT_THAT(refusal(spec, split), HasSubstr("split_kv true; allowed"));
+
+  const DeltaHstuAttentionSpec delta(DeltaHstuAttentionParams{make_params(DataType::kBf16, 64, 64)});
+  KernelConfig grid = packed_tile(64, 2, 2);
+  grid.attention().schedule = "grid";
+  EXPECT_THAT(refusal(delta, grid), HasSubstr("delta_hstu_attention has few rows of each sequence in q"));
+  for (const Skeleton* other : skeletons()) {
+    if (other == &skeleton() || other->family() != Family::kAttention) continue;
+    EXPECT_THAT(refusal(spec, packed_tile(64, 2, 2), *other), HasSubstr("pack_sequences true; allowed: false"))
+        << other->name();
+  }
+}
+
+TEST(Sm90Packed, TilesAreThoseOfAllRows) {
+  const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
+  const Signature signature = spec.signature(Direction::kForward);
+  const KernelConfig config = packed_tile(64, 2, 3);
+  const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
+  ASSERT_EQ(plan.grid.size(), 2u);
+  EXPECT_EQ(plan.grid[0].source, GridFactor::Source::kSize);
+  EXPECT_EQ(signature[static_cast<size_t>(plan.grid[0].argument)].name, "q");
+  EXPECT_EQ(plan.grid[0].divisor, 64);
+  EXPECT_EQ(plan.grid[1].constant, 4);
+  EXPECT_EQ(plan.persistent_blocks, 3 * hopper().sm_count);
+  EXPECT_EQ(constant_of(skeleton(), spec, config, "schedule_sequences"), 1) << "nothing is sorted";
+  EXPECT_TRUE(plan.kernel_name.ends_with("_persistent3_packed")) << plan.kernel_name;
+}
+
+std::vector<Candidate> candidates(const OpSpec& spec, const ProblemSize& size) {
+  return search_space(spec, Direction::kForward, hopper(), size).candidates;
+}
+
+// With heads of 64 and of 128 columns: sequences of some 30 rows, up to 256 or 512.
+TEST(Sm90Packed, IsTheFirstChoiceForShortSequencesOnly) {
+  for (const int64_t width : {64, 128}) {
+    const HstuAttentionSpec spec(make_params(DataType::kBf16, width, width));
+    for (const int64_t longest : {256, 512}) {
+      const ProblemSize is_short{longest, 4096, 30.0 / static_cast<double>(longest)}, usual{longest};
+      EXPECT_TRUE(candidates(spec, is_short).front().config.attention().pack_sequences) << width << " " << longest;
+      EXPECT_FALSE(candidates(spec, usual).front().config.attention().pack_sequences) << width << " " << longest;
+    }
+  }
+}
+
+// What a tuning run tries (TunerOptions), on buckets whose sequences may be short: nobody knows before.
+TEST(Sm90Packed, IsTriedInBucketsThatMayBeOfShortSequences) {
+  const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
+  const auto tried = [&](const ProblemSize& size) {
+    const std::vector<Candidate> all = candidates(spec, size);
+    return std::any_of(all.begin(), all.end(), [&](const Candidate& candidate) {
+      return candidate.config.attention().pack_sequences &&
+             candidate.estimate_ms <= all.front().estimate_ms * skeleton().estimate_error();
+    });
+  };
+  for (const int64_t longest : {64, 128, 256, 512, 1024}) EXPECT_TRUE(tried({longest})) << longest;
+  for (const int64_t longest : {2048, 16384}) EXPECT_FALSE(tried({longest})) << longest;
+  EXPECT_FALSE(tried({1024, 1, 1, true})) << "a small batch";
+}
+
+class Sm90PackedCompiled : public CompiledKernels {};
+
+TEST_F(Sm90PackedCompiled, TheSpaceFitsItsRegisters) {
+  HstuAttentionParams plain = make_params(DataType::kBf16, 64, 64), targets = make_params(DataType::kFp16, 128, 128),
+                      mix = make_params(DataType::kBf16, 128, 128);
+  targets.num_targets = true;
+  mix.num_targets = true, mix.contextual_seq_len = 16, mix.max_attn_len = 64;
+  for (const HstuAttentionParams& params : {plain, targets, mix}) {
+    const HstuAttentionSpec spec(params);
+    std::set<std::pair<int64_t, int64_t>> seen;  // stages change no registers
+    for (const KernelConfig& config : accepted_of(skeleton(), spec, hopper())) {
+      const AttentionConfig& attention = config.attention();
+      if (!attention.pack_sequences || !seen.insert({attention.block_n, attention.blocks_per_sm}).second) continue;
+      expect_fits(spec, Direction::kForward, config, hopper());
+    }
+    EXPECT_FALSE(seen.empty());
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
