@@ -140,5 +140,82 @@ TEST(EmulatedPacked, NumbersStayInTheirSequence) {
   }
 }
 
+KernelConfig packed_backward(int64_t block_n, int64_t stages, int64_t blocks_per_sm = 2) {
+  KernelConfig config = hopper_tile("sm90_backward_twopass", 1, block_n, stages, "persistent", blocks_per_sm);
+  config.attention().pack_sequences = true;
+  return config;
+}
+
+void check_backward(const Json& changes, const KernelConfig& config, const std::vector<int64_t>& rows) {
+  const Json json = with(base(), changes);
+  SCOPED_TRACE(fmt::format("{} {} rows {}", json.dump(), describe(config), fmt::join(rows, " ")));
+  Case(json, Direction::kBackward, config, lengths_of(rows, json)).check();
+}
+
+// With a warp that zeroes what lies behind what moving tiles have, and without; with sums that are roles of their own.
+TEST(EmulatedPackedBackward, EveryShape) {
+  const std::vector<int64_t> rows = adversarial()[0];
+  check_backward({{"dtype", "bf16"}}, packed_backward(64, 2), rows);
+  check_backward({{"dtype", "fp16"}, {"attn_dim", 48}, {"hidden_dim", 64}}, packed_backward(32, 4), rows);
+  check_backward({{"dtype", "bf16"}}, packed_backward(32, 2, 3), rows);
+  check_backward({{"attn_dim", 192}, {"hidden_dim", 96}, {"heads", 1}}, packed_backward(32, 2, 1), rows);
+}
+
+TEST(EmulatedPackedBackward, EveryLength) {
+  for (const std::vector<int64_t>& rows : adversarial()) {
+    check_backward({{"num_targets", true}, {"heads", 1}}, packed_backward(64, 2), rows);
+  }
+}
+
+TEST(EmulatedPackedBackward, EveryMask) {
+  const std::vector<std::vector<int64_t>> all = adversarial();
+  for (const Json& mask : all_masks()) {
+    for (const size_t kind : {2, 3}) check_backward(with(mask, {{"heads", 1}}), packed_backward(64, 2), all[kind]);
+  }
+}
+
+TEST(EmulatedPackedBackward, FactorsOfRows) {
+  check_backward({{"attn_scale", "rows"}}, packed_backward(64, 2), adversarial()[2]);
+  check_backward({{"attn_scale", "scalar"}}, packed_backward(64, 2), adversarial()[2]);
+}
+
+TEST(EmulatedPackedBackward, EveryLaneArrives) {
+  KernelConfig config = packed_backward(64, 2);
+  config.sanitizer.lanes_arrive = true;
+  check_backward({{"num_targets", true}}, config, adversarial()[3]);
+}
+
+TEST(EmulatedPackedBackward, SenselessIndicesStayInBounds) {
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, packed_backward(64, 2));
+}
+
+TEST(EmulatedPackedBackward, NumbersStayInTheirSequence) {
+  check_that_numbers_stay_in_their_sequence(packed_backward(64, 2));
+  check_that_numbers_stay_in_their_sequence(packed_backward(32, 2, 3));
+}
+
+// One row of dout is NaN: so are the gradients of those columns that it sees, and of its own row.
+TEST(EmulatedPackedBackward, OneRowReachesWhatItSees) {
+  constexpr int64_t kWidth = 2 * 32, kBegin = 31, kBad = 40;  // the third sequence, and one of its rows
+  const Case kernel(base(), Direction::kBackward, packed_backward(64, 2),
+                    {.rows = {1, 30, 40, 0, 70, 16, 3}, .num_targets = {}, .max_seq_len = 70});
+  HostCall clean = kernel.call(), dirty = kernel.call();
+  std::vector<double>& dout = dirty.inputs()[3].tensor.reals;
+  std::fill(dout.begin() + kBad * kWidth, dout.begin() + (kBad + 1) * kWidth, std::numeric_limits<double>::quiet_NaN());
+  kernel.launch(clean, 1);
+  kernel.launch(dirty, 1);
+  for (const std::string name : {"dq", "dk", "dv"}) {
+    const HostTensor a = clean.read(name), b = dirty.read(name);
+    for (size_t i = 0; i < a.reals.size(); ++i) {
+      const auto row = static_cast<int64_t>(i) / kWidth;
+      if (name == "dq" ? row == kBad : row >= kBegin && row <= kBad) {
+        ASSERT_TRUE(std::isnan(b.reals[i])) << name << " " << i;
+      } else {
+        ASSERT_EQ(a.reals[i], b.reals[i]) << name << " " << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hstujit

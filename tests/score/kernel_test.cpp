@@ -112,6 +112,12 @@ TEST(PositionalScore, HopperBackward) {
         hopper_tile("sm90_backward_twopass", 2, 32, 2), lengths_of(200));
 }
 
+TEST(PositionalScore, HopperBackwardOfPackedSequences) {
+  KernelConfig packed = hopper_tile("sm90_backward_twopass", 1, 64, 2, "persistent", 2);
+  packed.attention().pack_sequences = true;
+  check(kTargets, Direction::kBackward, packed, lengths_of(200));
+}
+
 TEST(PositionalScore, HopperBackwardFused) {
   for (const char* schedule : {"persistent", "semaphore", "per_sequence"})
     check(kBias, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, schedule), lengths_of(200));

@@ -35,7 +35,7 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
     reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
   if (config.pack_sequences) {
-    reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, only attention/sm90_forward has it"});
+    reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, this template has no packed tiles"});
   }
   if (is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(

@@ -59,10 +59,27 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
   if (config.split_kv) {
     reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
-  if (config.pack_sequences) {
-    reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, only attention/sm90_forward has it"});
-  }
   return reasons;
+}
+
+std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
+  if (!config.pack_sequences) return {};
+  if (spec.params().has_rab()) {
+    return {{"pack_sequences",
+             "pack_sequences true; allowed: false, a bias (rab) has rows and columns of one sequence at a time"}};
+  }
+  if (spec.query_rows() != QueryRows::kAll) {
+    return {{"pack_sequences",
+             fmt::format("pack_sequences true; allowed: false, {} has few rows of each sequence in q", spec.op())}};
+  }
+  if (config.consumers != 1 || config.split_kv) {
+    return {
+        {"pack_sequences",
+         fmt::format("pack_sequences with {} and split_kv {}; allowed: with 1 consumer, whose 64 rows are looked up, "
+                     "and split_kv false",
+                     counted(config.consumers, "consumer"), config.split_kv)}};
+  }
+  return {};
 }
 
 std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t threads, int64_t shared_bytes,

@@ -84,7 +84,7 @@ class Producer {
     }
   }
 
- private:
+ protected:
   template <Role kRole>
   __device__ __forceinline__ void load_tile(const Tile& tile, const Sequence& sequence, int first, bool has_work) {
     const int s = stationary_.stage();

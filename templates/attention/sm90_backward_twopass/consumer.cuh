@@ -8,6 +8,7 @@
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
+#include "attention/sm90_backward_twopass/packed.cuh"
 #include "common/regions.cuh"
 
 namespace sm90::backward {
@@ -101,7 +102,7 @@ class Consumer {
   __device__ __forceinline__ void issue_scores() {
     const int stage = pipeline_.stage();
     if constexpr (!kTailWarp<Config>) {
-      const int rows = tile().rows - moving_tile(pipeline_).row0;
+      const int rows = moving_end() - moving_tile(pipeline_).row0;
       if (rows < Config::kBlockN) {
         zero_tail_rows(shared_, stage, rows, threadIdx.x % kWarpgroup, kWarpgroup);
         fence_proxy_async();
@@ -127,6 +128,9 @@ class Consumer {
   }
 
   __device__ __forceinline__ void issue_sums(const PipelineState<Config::kStages>& pending) {
+    if constexpr (Config::kPackSequences) {
+      clean_moving<kHasFirst, kHasSecond, Spec>(shared_, packed_tile(), pending.stage());
+    }
     constexpr u32 kTileBytes = Config::kBlockN * kSwizzleBytes;
     const u32 first = wgmma_operand(shared_address(shared_.moving_first[pending.stage()]), kTileBytes);
     const u32 second = wgmma_operand(shared_address(shared_.moving_second[pending.stage()]), kTileBytes);
@@ -145,6 +149,11 @@ class Consumer {
   // / 4) + 2 * (lane % 4) + (i & 1) of the moving tile. `stationary` and `moving` are those of accumulator 0.
   __device__ __forceinline__ Pair pair_of(int i, int stationary, int moving) const {
     const int own = stationary + (i & 2 ? 8 : 0), other = moving + i / 4 * 8 + (i & 1);
+    if constexpr (Config::kPackSequences) {
+      const PackedRow& of = packed_row(i & 2 ? 8 : 0);
+      const int row = (kColumns ? other : own) - of.start, column = (kColumns ? own : other) - of.start;
+      return {row, column, of.rows, of.targets, tile().head};
+    }
     return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head};
   }
 
@@ -186,6 +195,54 @@ class Consumer {
     }
   }
 
+  // In a packed tile each row has the mask of its own sequence, and nothing to do with the others' rows.
+  __device__ __forceinline__ void activate_packed() {
+    const PackedRow rows[2] = {packed_row(0), packed_row(8)};
+    int own[2], other[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      own[half] = thread_stationary() + 8 * half - rows[half].start;
+      other[half] = thread_moving() - rows[half].start;
+      // As above.
+      asm volatile("" : "+r"(own[half]), "+r"(other[half]));
+    }
+    [[maybe_unused]] float2 factors;
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      const int half = i & 2 ? 1 : 0, n = rows[half].rows, t = rows[half].targets;
+      const int stationary_row = own[half], moving_row = other[half] + i / 4 * 8 + (i & 1);
+      const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
+      const bool valid = mask_valid(row, column, n, t) && moving_row >= 0 && (!kColumns || row < n);
+      const auto at = [=] { return Pair{row, column, n, t, tile().head}; };
+      float y, dy;
+      score_grad(scores_[i], at, params_, y, dy);
+      if constexpr (kWeighted) weigh(i, factors, y, dy);
+      scores_[i] = valid ? y : 0.0f;
+      if constexpr (kHasFirst) {
+        const float gradient = gradients_[i] * dy;
+        gradients_[i] = valid ? gradient : 0.0f;
+      }
+    }
+  }
+
+  __device__ __forceinline__ PackedTile<Config>& packed_tile() const {
+    return packed_tile_of(shared_, stationary_.stage());
+  }
+
+  // The sequence of the thread's first row of the tile, or of the one 8 further on.
+  __device__ __forceinline__ const PackedRow& packed_row(int further) const {
+    return packed_tile().rows[thread_row() + further];
+  }
+
+  // Behind the last row that moving tiles have for the tile.
+  __device__ __forceinline__ int moving_end() const {
+    if constexpr (Config::kPackSequences) {
+      return packed_tile().moving_end;
+    } else {
+      return tile().rows;
+    }
+  }
+
   // First of this thread's rows of the tile and of the moving tile, within the sequence.
   __device__ __forceinline__ int thread_stationary() const {
     return tile().row0 + warpgroup_ * kWarpgroupRows + thread_row();
@@ -222,6 +279,8 @@ class Consumer {
     add_bias();
     if (moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_)) {
       activate_seen();
+    } else if constexpr (Config::kPackSequences) {
+      activate_packed();
     } else {
       activate_under_mask();
     }
@@ -273,8 +332,26 @@ class Consumer {
     release(shared_.moving_empty[pending.stage()]);
   }
 
+  __device__ __forceinline__ void restore_sums() {
+    const PackedTile<Config>& packed = packed_tile();
+    if (!packed.not_finite) return;
+    const int row0 = tile().row0, head = tile().head;
+    if constexpr (kRole == Role::kRows) {
+      restore_moving<kRole, Spec>(packed, row0, thread_row(), params_.k + head * params_.k_head_stride,
+                                  params_.k_row_stride, first_sums_);
+    } else if constexpr (kHasFirst) {
+      restore_moving<kRole, Spec>(packed, row0, thread_row(), params_.q + head * params_.q_head_stride,
+                                  params_.q_row_stride, first_sums_);
+    }
+    if constexpr (kHasSecond) {
+      restore_moving<kRole, Spec>(packed, row0, thread_row(), params_.dout + head * params_.dout_head_stride,
+                                  params_.dout_row_stride, second_sums_);
+    }
+  }
+
   __device__ __forceinline__ void store() {
     const int stage = stationary_.stage();
+    if constexpr (Config::kPackSequences) restore_sums();
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();

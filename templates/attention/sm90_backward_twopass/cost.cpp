@@ -28,6 +28,11 @@ constexpr double kGridTile = 9900;   // of a grid: start, barriers and first loa
 constexpr double kEmptyCta = 1500;   // past the end of its sequence
 constexpr double kListTail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
 constexpr double kGridTail = 0.36;
+// As in sm90_forward/cost.cpp, counted and not timed: of both roles together.
+constexpr double kPackedTile = 500;
+constexpr double kPackedMovingTile = 400;
+constexpr double kLongestPacked = 1024;
+constexpr double kNothingToPack = 4;
 constexpr double kLaunch = 5000;
 // The estimates of the sm80 template are 1.3 to 2.6 times these; measured were 1.4 to 2.3.
 constexpr double kUnitsPerMs = 2.7e6;
@@ -68,8 +73,10 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const bool persistent = config.schedule == "persistent";
-  const double moving_tile = roles_moving_tile(params, config, resources), roles = static_cast<double>(resources.roles);
-  const double tile = kTile + (params.num_targets ? kTargetMask : 0) +
+  const double moving_tile =
+      roles_moving_tile(params, config, resources) + (config.pack_sequences ? kPackedMovingTile : 0);
+  const auto roles = static_cast<double>(resources.roles);
+  const double tile = kTile + (config.pack_sequences ? kPackedTile : 0) + (params.num_targets ? kTargetMask : 0) +
                       (!persistent                        ? kGridTile
                        : resources.stationary_stages == 1 ? kOneTile
                                                           : 0);
@@ -78,17 +85,28 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
 
   // Means over the assumed sequences. What columns stream is what rows do, counted from the other side.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
-  const auto lengths = static_cast<double>(sequences.size());
+  auto lengths = static_cast<double>(sequences.size());
   double work = 0, longest = 0;
-  for (const SequenceSize& sequence : sequences) {
-    const std::vector<int64_t> moving_tiles = count_kv_tiles(params, sequence, config.block_m, config.block_n);
+  const auto add_tiles = [&](const std::vector<int64_t>& moving_tiles) {
     for (const int64_t count : moving_tiles) {
       work += static_cast<double>(count) * moving_tile + roles * tile / resident;
       longest = std::max(longest, static_cast<double>(count) * moving_tile / roles);
     }
-    work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
-    if (!persistent) {
-      work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * kEmptyCta / resident;
+  };
+  const bool packed = config.pack_sequences && size.mean_fill * max_rows < kLongestPacked;
+  if (packed) {
+    const PackedTileCounts counts = count_packed_kv_tiles(params, sequences, config.block_m, config.block_n);
+    lengths = static_cast<double>(counts.sequences);
+    add_tiles(counts.kv_tiles);
+    work += roles * static_cast<double>(counts.kv_tiles.size()) * row_cost / resident;
+  } else {
+    for (const SequenceSize& sequence : sequences) {
+      const std::vector<int64_t> moving_tiles = count_kv_tiles(params, sequence, config.block_m, config.block_n);
+      add_tiles(moving_tiles);
+      work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
+      if (!persistent) {
+        work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * kEmptyCta / resident;
+      }
     }
   }
 
@@ -96,7 +114,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double balanced = balanced_batch(size);
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
   const double time = heads * work / lengths + (persistent ? kListTail : kGridTail) * resident * longest;
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs;
+  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.pack_sequences && !packed ? kNothingToPack : 1);
 }
 
 }  // namespace hstujit::sm90::backward

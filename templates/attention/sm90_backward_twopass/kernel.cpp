@@ -49,6 +49,9 @@ std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec& spec) {
         for (const bool persistent : {true, false}) {
           configs.push_back(sm90::tile_config(shape.consumers, block_n, stages, shape.blocks_per_sm));
           configs.back().schedule = persistent ? "persistent" : "grid";
+          if (!persistent || shape.consumers != 1 || stages > 4) continue;
+          configs.push_back(configs.back());
+          configs.back().pack_sequences = true;
         }
       }
     }
@@ -61,6 +64,12 @@ std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Confi
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
+  if (config.pack_sequences && config.schedule != "persistent") {
+    reasons.push_back({"pack_sequences", fmt::format("pack_sequences with schedule {}; allowed: with persistent, whose "
+                                                     "CTAs have tiles of each role",
+                                                     config.schedule)});
+  }
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
@@ -86,10 +95,11 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   const Signature signature = spec.signature(Direction::kBackward);
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
-                                 to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m,
-                                 config.block_n, config.stages, config.schedule, config.blocks_per_sm,
-                                 config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name =
+      fmt::format("{}_backward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.pack_sequences ? "_packed" : "",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -107,7 +117,15 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
     plan.slots.push_back(map_slot(fmt::format("{}_map", output), output, sm90::kTailBoxRows));
   for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
 
-  plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
+  if (config.pack_sequences) {
+    for (const char* operand : {"q", "k", "dout"}) {
+      for (ParamSlot& slot : attention_tensor_slots(signature, operand, "const u16*"))
+        plan.slots.push_back(std::move(slot));
+    }
+    plan.grid = {size_factor(signature, "q", config.block_m), constant_factor(params.heads)};
+  } else {
+    plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
+  }
   GridFactor roles;  // of a tile
   roles.constant = resources.roles;
   plan.grid.push_back(roles);

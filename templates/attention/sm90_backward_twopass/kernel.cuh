@@ -8,6 +8,7 @@
 #include "attention/bias_gradients/kernels.cuh"
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_twopass/consumer.cuh"
+#include "attention/sm90_backward_twopass/packed_producer.cuh"
 
 namespace sm90::backward {
 
@@ -32,6 +33,15 @@ __device__ __forceinline__ void produce_role(Producer<Spec, Config, Params>& pro
   } else if (grid_role<Config>() == kRole) {
     producer.template run<kRole>(GridTileScheduler<Spec, Config, Params>(params));
   }
+}
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void produce(PackedShared<Config>& shared, const Params& params) {
+  PackedProducer<Spec, Config, Params> producer(shared, params);
+  producer.template run<0>();
+  producer.template run<1>();
+  if constexpr (Config::kRoles == 3) producer.template run<2>();
+  producer.finish();
 }
 
 template <class Spec, class Config, class Params>
@@ -66,7 +76,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  using SharedMemory = backward::Shared<Config>;
+  using SharedMemory = typename backward::KernelShared<Config>::Type;
   static_assert(sizeof(SharedMemory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(SharedMemory) < 128,
                 "the host side and the template disagree on shared memory");
   SharedMemory& shared = *reinterpret_cast<SharedMemory*>(shared_bytes);
@@ -76,7 +86,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormaps(params);
     backward::init_barriers(shared);
   }
-  if constexpr (Config::kSchedulePersistent) {
+  if constexpr (Config::kPackSequences) {
+    // Nothing is sorted.
+  } else if constexpr (Config::kSchedulePersistent) {
     if (params.batch <= Config::kScheduleSequences) {
       // The sort's counters live where moving tiles will be; the copy engine writes there next.
       build_schedule<Spec, Config>(shared, shared.moving_first, params.seq_offsets, static_cast<int>(params.batch),

@@ -15,9 +15,9 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
-  const bool persistent = config.schedule == "persistent";
-  pair_tiles = persistent && tiles_pair_up(params);
-  schedule_sequences = persistent ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
+  const bool persistent = config.schedule == "persistent", sorts = persistent && !config.pack_sequences;
+  pair_tiles = sorts && tiles_pair_up(params);
+  schedule_sequences = sorts ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t stationary) {
@@ -25,8 +25,10 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
     // then the schedule.
     const int64_t small = stationary * (24 + 32 + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
-    return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
-           round_up(small + schedule, int64_t{128});
+    int64_t bytes = small + schedule;
+    // As in sm90::Resources.
+    if (config.pack_sequences) bytes = round_up(bytes, int64_t{16}) + stationary * (16 * config.block_m + 16);
+    return (stationary * config.block_m + config.stages * config.block_n) * row_bytes + round_up(bytes, int64_t{128});
   };
   // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
   const int64_t scores = config.block_n, words = config.block_n / 4;

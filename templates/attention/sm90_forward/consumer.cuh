@@ -6,7 +6,7 @@
 #pragma once
 #include "attention/bias.cuh"
 #include "attention/pair.cuh"
-#include "attention/sm90_forward/packed_rows.cuh"
+#include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"
@@ -152,7 +152,7 @@ class Consumer {
   __device__ __forceinline__ void release_scores_operands() {
     release(shared_.k_empty[pipeline_.stage()]);
     pending_last_ = kv_tile_.flags & MovingTileInfo::kLast;
-    pending_rows_ = tile_.rows - kv_tile_.row0;
+    pending_rows_ = column_end() - kv_tile_.row0;
     pipeline_.advance();
   }
 
@@ -252,15 +252,15 @@ class Consumer {
   __device__ __forceinline__ void activate_pieces() {
     constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
     const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
-    const int row1 = min(row0 + kTailBoxRows, row_end()) - 1;
+    const int row1 = min(row0 + kTailBoxRows, tile_.rows) - 1;
 #pragma unroll
     for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
       const int column0 = kv_tile_.row0 + piece * kPieceColumns, first = piece * kPieceScores;
       bool full, visible;
       if constexpr (Config::kPackSequences) {
         const PackedRow* const rows = packed_tile().rows;
-        packed_piece(rows[warp_row()], rows[min(warp_row() + kTailBoxRows, row_end() - tile_.row0) - 1], row0, row1, column0,
-                     column0 + kPieceColumns - 1, full, visible);
+        const int last = min(warp_row() + kTailBoxRows, tile_.rows - tile_.row0) - 1;
+        packed_piece(rows[warp_row()], rows[last], row0, row1, column0, column0 + kPieceColumns - 1, full, visible);
       } else {
         mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, full, visible);
       }
@@ -328,10 +328,10 @@ class Consumer {
   // First of this thread's columns of the KV tile, within the sequence.
   __device__ __forceinline__ int thread_column() const { return kv_tile_.row0 + threadIdx.x % 4 * 2; }
 
-  // Behind the last of the rows that the tile may have.
-  __device__ __forceinline__ int row_end() const {
+  // Behind the last column that rows of the tile may see.
+  __device__ __forceinline__ int column_end() const {
     if constexpr (Config::kPackSequences) {
-      return packed_tile().row_end;
+      return packed_tile().moving_end;
     } else {
       return tile_.rows;
     }
@@ -364,10 +364,10 @@ class Consumer {
     }
     if constexpr (Config::kPackSequences) {
       const PackedTile<Config>& tile = packed_tile();
-      if (tile.not_finite) restore_not_finite<Spec>(params_, tile, tile_.row0, thread_row(), tile_.head, outputs_);
+      if (tile.not_finite) restore_values<Spec>(params_, tile, tile_.row0, thread_row(), tile_.head, outputs_);
     }
     u32 words[kOutputs / 2];
-    const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, row_end()), tile_.row0 + thread_row());
+    const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
       const float factor = of_half(factors, i % 2);
@@ -380,7 +380,7 @@ class Consumer {
     if constexpr (kStoreOverQuery<Config>) {
       // All warps of the warpgroup are past the products that read q.
       named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
-      if (tile_.row0 + first + kTailBoxRows <= row_end()) {
+      if (tile_.row0 + first + kTailBoxRows <= tile_.rows) {
         store_over_query(words, first);
       } else {
         store_rows(words);
@@ -398,7 +398,7 @@ class Consumer {
     for (int half = 0; half < 2; ++half) {
       const int row = tile_.row0 + thread_row() + half * 8;
       u16* out = params_.out + (tile_.start + row) * params_.out_row_stride + tile_.head * params_.out_head_stride;
-      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < row_end());
+      store_fragment_row<Spec::kHiddenDim>(out, words, half, row < tile_.rows);
     }
   }
 

@@ -98,21 +98,7 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                                  counted(config.consumers, "consumer"), config.schedule)});
     }
   }
-  if (config.pack_sequences) {
-    if (spec.query_rows() != QueryRows::kAll || spec.params().has_rab()) {
-      reasons.push_back(
-          {"pack_sequences",
-           fmt::format("pack_sequences true; allowed: false, {}",
-                       spec.params().has_rab() ? "a bias (rab) has rows and columns of one sequence at a time"
-                                               : fmt::format("{} has few rows of each sequence in q", spec.op()))});
-    } else if (config.consumers != 1 || config.split_kv) {
-      reasons.push_back(
-          {"pack_sequences",
-           fmt::format("pack_sequences with {} and split_kv {}; allowed: with 1 consumer, whose 64 rows are looked up, "
-                       "and split_kv false",
-                       counted(config.consumers, "consumer"), config.split_kv)});
-    }
-  }
+  for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   if (config.split_kv && !resources.partial_fits) {

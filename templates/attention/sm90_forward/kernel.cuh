@@ -15,9 +15,7 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
   constexpr int kReleases =
       Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config::kLanesArrive>;  // all consumer warps
   for (int i = 0; i < Config::kQueryStages; ++i) {
-    // All lanes of the producer write what the consumer needs to know of a packed tile.
-    mbarrier_init(shared_address(&shared.q_full[i]),
-                  Config::kPackSequences ? kArrivalsPerWarp<Config::kLanesArrive> : 1);
+    mbarrier_init(shared_address(&shared.q_full[i]), 1);
     mbarrier_init(shared_address(&shared.q_empty[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {

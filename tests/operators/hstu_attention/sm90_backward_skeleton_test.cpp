@@ -194,13 +194,17 @@ TEST(Sm90Backward, SlotsAreThoseOfTheTemplate) {
           needed.insert(std::string(output) + member);
       }
       if (targets) needed.insert("num_targets");
+      for (const char* operand : {"q", "k", "dout"}) {
+        if (!config.attention().pack_sequences) break;
+        for (const char* member : {"", "_row_stride", "_head_stride"}) needed.insert(std::string(operand) + member);
+      }
       EXPECT_EQ(names, needed);
       EXPECT_LE(slot_offsets(plan.slots).back(), 4096u) << "what a kernel's parameters may take";
     }
   }
 }
 
-// A CTA for each role of each tile of the longest sequence.
+// A CTA for each role of each tile of the longest sequence, or of all rows.
 TEST(Sm90Backward, TheGridHasEachRoleOfEachTile) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   const Signature signature = spec.signature(Direction::kBackward);
@@ -215,11 +219,12 @@ TEST(Sm90Backward, TheGridHasEachRoleOfEachTile) {
       }
       const std::string& name = signature[static_cast<size_t>(factor.argument)].name;
       arguments.insert(name);
-      EXPECT_EQ(factor.divisor, name == "max_seq_len" ? config.attention().block_m : 1);
+      EXPECT_EQ(factor.divisor, name == "seq_offsets" ? 1 : config.attention().block_m);
       EXPECT_EQ(factor.bias, name == "seq_offsets" ? -1 : 0);
     }
     EXPECT_EQ(constants, 2 * spec.params().heads);
-    EXPECT_EQ(arguments, (std::set<std::string>{"max_seq_len", "seq_offsets"}));
+    const std::set<std::string> of_rows = {"q"}, of_sequences = {"max_seq_len", "seq_offsets"};
+    EXPECT_EQ(arguments, config.attention().pack_sequences ? of_rows : of_sequences);
     EXPECT_EQ(plan.persistent_blocks,
               config.attention().schedule == "persistent" ? hopper().sm_count * config.attention().blocks_per_sm : 0);
   }

@@ -1,5 +1,5 @@
-// Host side of the packed tiles of templates/attention/sm90_forward: what is accepted and refused, how it is launched,
-// when the cost model chooses it; with a libnvrtc, that it compiles without spills.
+// Host side of the packed tiles of templates/attention/sm90_forward and sm90_backward_twopass: what is accepted and
+// refused, how it is launched, when the cost model chooses it; with a libnvrtc, that it compiles without spills.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,6 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const Skeleton& skeleton() { return **find_skeleton("attention/sm90_forward"); }
+const Skeleton& backward() { return **find_skeleton("attention/sm90_backward_twopass"); }
 DeviceSpec hopper() { return *known_device("sm_90a"); }
 
 KernelConfig packed_tile(int64_t block_n, int64_t stages, int64_t blocks_per_sm) {
@@ -76,7 +77,7 @@ TEST(Sm90Packed, IsRefusedWhereTilesAreOthers) {
   grid.attention().schedule = "grid";
   EXPECT_THAT(refusal(delta, grid), HasSubstr("delta_hstu_attention has few rows of each sequence in q"));
   for (const Skeleton* other : skeletons()) {
-    if (other == &skeleton() || other->family() != Family::kAttention) continue;
+    if (other == &skeleton() || other == &backward() || other->family() != Family::kAttention) continue;
     EXPECT_THAT(refusal(spec, packed_tile(64, 2, 2), *other), HasSubstr("pack_sequences true; allowed: false"))
         << other->name();
   }
@@ -97,8 +98,32 @@ TEST(Sm90Packed, TilesAreThoseOfAllRows) {
   EXPECT_TRUE(plan.kernel_name.ends_with("_persistent3_packed")) << plan.kernel_name;
 }
 
-std::vector<Candidate> candidates(const OpSpec& spec, const ProblemSize& size) {
-  return search_space(spec, Direction::kForward, hopper(), size).candidates;
+TEST(Sm90Packed, BackwardServesTheSame) {
+  HstuAttentionParams params = make_params(DataType::kBf16, 64, 64);
+  const HstuAttentionSpec spec(params);
+  KernelConfig config = packed_tile(64, 2, 2);
+  config.skeleton = backward().name();
+  EXPECT_THAT(reasons_of(backward(), spec, config, hopper()), IsEmpty());
+  const LaunchPlan plan = backward().launch_plan(spec, config, hopper());
+  ASSERT_EQ(plan.grid.size(), 3u) << "tiles, heads, roles";
+  EXPECT_EQ(plan.grid[0].source, GridFactor::Source::kSize);
+  EXPECT_EQ(plan.persistent_blocks, 2 * hopper().sm_count);
+  EXPECT_TRUE(plan.kernel_name.ends_with("_persistent2_packed")) << plan.kernel_name;
+  EXPECT_TRUE(backward().deterministic(config));
+
+  KernelConfig grid = config, wide = config;
+  grid.attention().schedule = "grid";
+  wide.attention().consumers = 2;
+  wide.attention().block_m = 128;
+  EXPECT_THAT(refusal(spec, grid, backward()), HasSubstr("with schedule grid; allowed: with persistent"));
+  EXPECT_THAT(refusal(spec, wide, backward()), HasSubstr("pack_sequences with 2 consumers"));
+  params.rab_heads = 1;
+  EXPECT_THAT(refusal(HstuAttentionSpec(params), config, backward()), HasSubstr("a bias (rab) has rows"));
+}
+
+std::vector<Candidate> candidates(const OpSpec& spec, const ProblemSize& size,
+                                  Direction direction = Direction::kForward) {
+  return search_space(spec, direction, hopper(), size).candidates;
 }
 
 // With heads of 64 and of 128 columns: sequences of some 30 rows, up to 256 or 512.
@@ -128,6 +153,20 @@ TEST(Sm90Packed, IsTriedInBucketsThatMayBeOfShortSequences) {
   EXPECT_FALSE(tried({1024, 1, 1, true})) << "a small batch";
 }
 
+TEST(Sm90Packed, BackwardIsTriedForShortSequencesOnly) {
+  const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
+  const auto over_best = [&](const ProblemSize& size) {
+    const std::vector<Candidate> all = candidates(spec, size, Direction::kBackward);
+    const auto packed = std::find_if(
+        all.begin(), all.end(), [](const Candidate& candidate) { return candidate.config.attention().pack_sequences; });
+    return packed == all.end() ? 1e9 : packed->estimate_ms / all.front().estimate_ms;
+  };
+  EXPECT_LE(over_best({256, 4096, 0.12}), 1.0);
+  EXPECT_GT(over_best({256}), 1.0);
+  EXPECT_LE(over_best({128}), backward().estimate_error());
+  EXPECT_GT(over_best({2048}), 2.0);
+}
+
 class Sm90PackedCompiled : public CompiledKernels {};
 
 TEST_F(Sm90PackedCompiled, TheSpaceFitsItsRegisters) {
@@ -144,6 +183,9 @@ TEST_F(Sm90PackedCompiled, TheSpaceFitsItsRegisters) {
       expect_fits(spec, Direction::kForward, config, hopper());
     }
     EXPECT_FALSE(seen.empty());
+    KernelConfig config = packed_tile(params.attn_dim == 64 ? 64 : 32, 2, 2);
+    config.skeleton = backward().name();
+    expect_fits(spec, Direction::kBackward, config, hopper());
   }
 }
 

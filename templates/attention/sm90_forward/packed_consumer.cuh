@@ -1,0 +1,70 @@
+// hstu_attention forward on Hopper, with kPackSequences: what a consumer does otherwise.
+#pragma once
+#include "attention/sm90_forward/packed_rows.cuh"
+#include "common/regions.cuh"
+
+namespace sm90 {
+
+template <class Config>
+struct PackedShared : Shared<Config> {
+  PackedTile<Config> packed_tile[Config::kQueryStages];
+};
+
+template <class Config, bool kPacked = Config::kPackSequences != 0>
+struct KernelShared {
+  using Type = Shared<Config>;
+};
+template <class Config>
+struct KernelShared<Config, true> {
+  using Type = PackedShared<Config>;
+};
+
+template <class Config>
+__device__ __forceinline__ PackedTile<Config>& packed_tile_of(Shared<Config>& shared, int stage) {
+  return static_cast<PackedShared<Config>&>(shared).packed_tile[stage];
+}
+
+// Before a V tile is multiplied by the weights of all rows of the tile: its rows from `rows` on, which no row sees, are
+// zeroed, and what is not finite is left out where the tile has rows of several sequences. By a warpgroup.
+template <class Spec, class Config>
+__device__ __forceinline__ void clean_values(Shared<Config>& shared, PackedTile<Config>& tile, int stage, int rows) {
+  const bool mixed = tile.mixed;
+  if (!mixed && rows >= Config::kBlockN) return;
+  const int thread = threadIdx.x % kWarpgroup;
+  zero_rows(shared, stage, rows, thread, kWarpgroup);
+  if (mixed && replace_not_finite<Spec::kDtypeBf16, Config::kPvTiles, Config::kBlockN>(shared.v[stage], rows, thread,
+                                                                                       kWarpgroup)) {
+    tile.not_finite = 1;
+  }
+  fence_proxy_async();
+  named_barrier_sync(kWithinWarpgroup, kWarpgroup);
+}
+
+// A row that sees a value that is not finite is NaN in its column. `row` is the thread's first one within the tile,
+// `row0` that of the tile.
+template <class Spec, class Config, class Params, int kCount>
+__device__ __forceinline__ void restore_values(const Params& params, const PackedTile<Config>& tile, int row0, int row,
+                                               int head, float (&sums)[kCount]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const PackedRow of = tile.rows[row + 8 * half];
+    const int own = row0 + row + 8 * half - of.start;
+    const auto sees = [&](int column) { return mask_valid(own, column, of.rows, of.targets); };
+    restore_not_finite<Spec::kDtypeBf16>(params.v + of.start * params.v_row_stride + head * params.v_head_stride,
+                                         params.v_row_stride, of.rows, 2 * half, sees, sums);
+  }
+}
+
+// A piece of a KV tile, of the columns [column0, column1], as the rows [row0, row1] of a warp see it, which are of the
+// sequences from `first`'s to `last`'s.
+__device__ __forceinline__ void packed_piece(const PackedRow& first, const PackedRow& last, int row0, int row1,
+                                             int column0, int column1, bool& full, bool& visible) {
+  full = false;
+  visible = row0 <= row1 && column1 >= first.start && column0 < last.start + last.rows;
+  if (first.start != last.start || !visible) return;
+  const int start = first.start;
+  mask_tile(row0 - start, row1 - start, column0 - start, column1 - start, first.rows, first.targets, full, visible);
+  full = full && column0 >= start;
+}
+
+}  // namespace sm90
