@@ -102,9 +102,10 @@ if step ping_pong; then
 fi
 
 if step packed; then
-  packed='"skeleton": "attention/sm90_forward", "block_m": 64, "consumers": 1, "schedule": "persistent", "ping_pong": false, "split_kv": false, "pack_sequences": true'
-  overridden fused packed "$packed"', "block_n": 64, "stages": 2, "blocks_per_sm": 1' --kind bf16,fp16
-  overridden fused packed_wide "$packed"', "block_n": 128, "stages": 2, "blocks_per_sm": 1' --kind bf16,fp16
+  packed='"block_m": 64, "stages": 2, "consumers": 1, "schedule": "persistent", "blocks_per_sm": 1, "ping_pong": false, "split_kv": false, "pack_sequences": true'
+  overridden fused packed "$packed"', "skeleton": "attention/sm90_forward", "block_n": 64' --kind bf16,fp16
+  overridden fused packed_wide "$packed"', "skeleton": "attention/sm90_forward", "block_n": 128' --kind bf16,fp16
+  overridden fused packed_backward "$packed"', "skeleton": "attention/sm90_backward_twopass", "block_n": 32' --direction backward --kind bf16,fp16
 fi
 
 fused='"skeleton": "attention/sm90_backward_fused", "block_n": 64'
