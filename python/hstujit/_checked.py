@@ -98,6 +98,9 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
         if missing:
             required = "a required argument" if len(missing) == 1 else "required arguments"
             wrong.append(f"missing {required}: {', '.join(missing)}")
+        keywords = [name for name in names if signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY]
+        if not wrong and keywords and "too many positional" in str(error):
+            wrong = [f"too many positional arguments: {keywords[0]} and what follows it are keywords"]
         raise TypeError(f"{called}: {'; '.join(wrong) or str(error)}; it takes {', '.join(names)}") from None
 
 

@@ -12,7 +12,7 @@ if torch:
     import torch_cases
 
     import hstujit.torch
-    from hstujit.torch import functional_layer
+    from hstujit.torch import functional_layer, generative_recommenders
 
     ops = torch.ops.hstujit
 
@@ -78,7 +78,7 @@ class Training(unittest.TestCase):
                 self.x, *self.norms, 1e-5, 2, 16, 8, self.uvqk, self.bias, 8, torch_cases.offsets(), 0.25, True, None,
                 0, 0, True, True, True
             )  # fmt: skip
-            other = functional_layer.hstu_compute_output(
+            other = generative_recommenders.hstu_compute_output(
                 attn, u, self.x, *self.norms, 1e-5, self.output, 2, 8, 0.0, True, True, True, "none", False, True
             )
         found = self.gradients(out)

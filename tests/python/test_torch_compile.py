@@ -8,7 +8,7 @@ from torch_support import torch
 if torch:
     import torch_cases
 
-    from hstujit.torch import STULayer, STULayerConfig, STUStack, functional, functional_layer
+    from hstujit.torch import STULayer, STULayerConfig, STUStack, functional, generative_recommenders
 
     ops = torch.ops.hstujit
 
@@ -77,7 +77,7 @@ class Compile(unittest.TestCase):
 
         def functions(x):
             normed = functional.hstu_norm_mul_dropout(x, x, *weights[:2], 1e-5, 0.5, True)
-            return functional_layer.hstu_compute_output(
+            return generative_recommenders.hstu_compute_output(
                 normed, x, x, *weights[:2], 1e-5, weights[2], 2, 16, 0.5, True, True, True, "none", False, True
             )
 

@@ -14,7 +14,7 @@ if torch:
     import torch_cases
 
     import hstujit.torch
-    from hstujit.torch import functional, functional_layer
+    from hstujit.torch import functional, functional_layer, generative_recommenders, tzrec
 
 # Stand-ins for the packages: modules, and signatures of some functions as those have them.
 OPERATORS = {
@@ -244,14 +244,14 @@ class Functions(unittest.TestCase):
 
     def test_two_dense_sides(self):
         left, right = torch_cases.tensor(6, 4), torch_cases.tensor(3, 4)
-        together = functional.concat_2D_jagged(left, right, 2, 1)
+        together = tzrec.concat_2D_jagged(left, right, 2, 1)
         self.assertTrue(torch.equal(together.view(3, 3, 4)[:, :2].reshape(6, 4), left))
         back = functional.split_2D_jagged(3, together, max_len_left=2, max_len_right=1)
         self.assertTrue(torch.equal(back[0], left) and torch.equal(back[1], right))
         for lengths, name in (((-1, -1), "max_len_left"), ((2, -1), "max_len_right")):
             sentence = f"{name} is -1; it must be at least 0"
             with self.assertRaisesRegex(errors.InvalidArgumentError, sentence):
-                functional.concat_2D_jagged(left, right, *lengths, None, None)
+                tzrec.concat_2D_jagged(left, right, *lengths, None, None)
             with self.assertRaisesRegex(errors.InvalidArgumentError, sentence):
                 functional.split_2D_jagged(3, together, None, None, *lengths, None, None)
 
@@ -378,7 +378,7 @@ class Layer(unittest.TestCase):
             return u, functional.hstu_mha(8, 0.25, q, k, v, offsets, **masks).view(8, 16)
 
         def ours(x, weight, bias, uvqk_weight, uvqk_bias, prefill=False, recompute=True):
-            return functional_layer.hstu_preprocess_and_attention(
+            return generative_recommenders.hstu_preprocess_and_attention(
                 x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True,
                 *masks.values(), recompute, recompute, False, prefill,
             )  # fmt: skip
@@ -392,7 +392,7 @@ class Layer(unittest.TestCase):
             self.agree([attn], [wanted[1]])
             self.assertIsNone(ours(x, weight, bias, uvqk_weight, uvqk_bias)[2])
         with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
-            functional_layer.hstu_preprocess_and_attention(
+            generative_recommenders.hstu_preprocess_and_attention(
                 x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True, None, 0, 0,
                 False, False, False, attn_func=torch.ones(1),
             )  # fmt: skip
@@ -413,7 +413,7 @@ class Layer(unittest.TestCase):
             return torch.addmm(x, torch.cat(parts, 1).to(x.dtype), output_weight)
 
         def ours(attn, u, x, weight, bias, output_weight, *how):
-            return functional_layer.hstu_compute_output(
+            return generative_recommenders.hstu_compute_output(
                 attn, u, x, weight, bias, 1e-6, output_weight, 2, 8, 0.5, False, *how, True
             )
 

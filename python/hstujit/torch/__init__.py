@@ -4,9 +4,10 @@ Importing this registers every operator of the library, with autograd, fake impl
 ``torch.export``, and autocast. Tensors of a GPU get kernels that are compiled for them, tensors of the CPU are computed
 by the host backend.
 
-The functions here have the names, argument orders and defaults of the public HSTU packages, whose operators
-:func:`patch` replaces in place. :class:`STULayer` and :class:`STUStack` are whole layers, with the parameter names of
-the public modules.
+The functions here have the names of those of the public HSTU packages, :mod:`hstujit.torch.generative_recommenders`
+and :mod:`hstujit.torch.tzrec` also the argument orders and defaults of each, and :func:`patch` replaces a package's
+operators in place. :class:`STULayer` and :class:`STUStack` are whole layers, with the parameter names of the public
+modules.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from . import _register
 #: Where the kernels of operators are: "native", in C++, or "python" (docs/pytorch.md).
 dispatch: str = _register.register_all()
 
-from . import functional, functional_layer  # noqa: E402  its operators are there now
+from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
 from .functional_layer import *  # noqa: E402, F403
@@ -36,6 +37,8 @@ __all__ = [
     "STULayerConfig",
     "STUStack",
     "dispatch",
+    "generative_recommenders",
     "patch",
+    "tzrec",
     "unpatch",
 ]

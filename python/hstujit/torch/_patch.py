@@ -17,6 +17,7 @@ import torch
 
 from .. import errors
 from .._words import counted, not_allowed
+from ._in_order import written_out
 from ._public import PACKAGES, Function, Substitute
 
 
@@ -164,12 +165,7 @@ def _differs(original: Function, substitute: Substitute | None) -> str:
 def _falling_back(
     original: Function, substitute: Substitute, calls: Calls, keep: frozenset[str], host: bool
 ) -> Function:
-    """A function with the original's arguments. It calls the original where ours has no kernel.
-
-    It is written out, so that torch.compile and torch.fx go through it as through any other.
-    """
-    parameters = list(inspect.signature(original).parameters.values())
-    names = [parameter.name for parameter in parameters]
+    """A function with the original's arguments. It calls the original where ours has no kernel."""
 
     def refuses(given: dict[str, Any]) -> str:
         reason = _kept(given, keep) or _without_kernels(given, host) or substitute.refuses(given)
@@ -177,19 +173,10 @@ def _falling_back(
             calls.count(reason)
         return reason
 
-    scope: dict[str, Any] = {"original": original, "ours": substitute.function, "refuses": refuses}
-    scope.update({f"default_{p.name}": p.default for p in parameters if p.default is not inspect.Parameter.empty})
-    arguments = ", ".join(f"{n}=default_{n}" if f"default_{n}" in scope else n for n in names)
-    given = "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}"
-    keywords = ", ".join(f"{name}={name}" for name in names)
-    source = (
-        f"def call({arguments}):\n"
-        f"    if refuses({given}):\n"
-        f"        return original({keywords})\n"
-        f"    return ours({keywords})\n"
-    )
-    exec(source, scope)  # names are those of a function's parameters
-    return functools.wraps(original)(scope["call"])
+    body = "    if refuses({given}):\n        return original({keywords})\n    return ours({keywords})\n"
+    scope = {"original": original, "ours": substitute.function, "refuses": refuses}
+    parameters = inspect.signature(original).parameters.values()
+    return functools.wraps(original)(written_out("call", parameters, body, scope))
 
 
 def _kept(given: dict[str, Any], keep: frozenset[str]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from . import functional, functional_layer
+from . import generative_recommenders, tzrec
 
 Function = Callable[..., Any]
 Given = dict[str, Any]
@@ -19,102 +20,11 @@ class Substitute:
     """A function in place of one of a package; ``refuses`` says of a call's arguments why it is not ours, or ""."""
 
     function: Function
-    refuses: Callable[[Given], str] = lambda given: ""
+    refuses: Callable[[Given], str]
 
 
-def _concat_with_length(
-    max_seq_len: int,
-    values_left: torch.Tensor,
-    values_right: torch.Tensor,
-    max_len_left: int | None = None,
-    max_len_right: int | None = None,
-    offsets_left: torch.Tensor | None = None,
-    offsets_right: torch.Tensor | None = None,
-    kernel: Any = None,
-) -> torch.Tensor:
-    return functional.concat_2D_jagged(
-        values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right
-    )
-
-
-def _concat_multirow(
-    max_seq_len: int,
-    values_left: torch.Tensor,
-    values_right: torch.Tensor,
-    offsets_left: torch.Tensor | None,
-    offsets_right: torch.Tensor | None,
-    max_len_left: int,
-    max_len_right: int,
-    kernel: Any = None,
-) -> torch.Tensor:
-    return functional.concat_2D_jagged(
-        values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right
-    )
-
-
-def _split_l2(
-    max_seq_len: int,
-    x: torch.Tensor,
-    prefix_offsets: torch.Tensor,
-    l2_offsets: torch.Tensor,
-    contextual_seq_len: int,
-    kernel: Any = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    return functional.split_2D_jagged(
-        max_seq_len, x, offsets_left=prefix_offsets, offsets_right=l2_offsets, n_prefix_to_right=contextual_seq_len
-    )
-
-
-def _concat_l2(
-    max_prefix_len: int,
-    prefix_x: torch.Tensor,
-    prefix_offsets: torch.Tensor,
-    max_l2_len: int,
-    l2_x: torch.Tensor,
-    l2_offsets: torch.Tensor,
-    contextual_seq_len: int,
-    kernel: Any = None,
-) -> torch.Tensor:
-    return functional.concat_2D_jagged(
-        prefix_x, l2_x, offsets_left=prefix_offsets, offsets_right=l2_offsets, n_prefix_from_right=contextual_seq_len
-    )
-
-
-def _compute_output_ux(
-    attn: torch.Tensor,
-    u: torch.Tensor,
-    x: torch.Tensor,
-    norm_weight: torch.Tensor,
-    norm_bias: torch.Tensor,
-    norm_eps: float,
-    output_weight: torch.Tensor,
-    num_heads: int,
-    linear_dim: int,
-    dropout_ratio: float,
-    training: bool,
-    concat_ux: bool,
-    group_norm: bool,
-    recompute_y_in_backward: bool,
-    kernel: Any = None,
-) -> torch.Tensor:
-    return functional_layer.hstu_compute_output(
-        attn,
-        u,
-        x,
-        norm_weight,
-        norm_bias,
-        norm_eps,
-        output_weight,
-        num_heads,
-        linear_dim,
-        dropout_ratio,
-        training,
-        concat_ux,
-        concat_ux,
-        "none",
-        group_norm,
-        recompute_y_in_backward,
-    )
+def _nothing(given: Given) -> str:
+    return ""
 
 
 def _tensors(given: Given, *names: str) -> list[torch.Tensor]:
@@ -189,60 +99,42 @@ def _compute_output(given: Given) -> str:
     return ""
 
 
-_attention_functions = {
-    "hstu_mha": Substitute(functional.hstu_mha, _attention),
-    "delta_hstu_mha": Substitute(functional.delta_hstu_mha, _delta_attention),
+# By module of the operators and function: which calls are not ours.
+_REFUSALS: dict[str, dict[str, Callable[[Given], str]]] = {
+    "ops.hstu_attention": {"hstu_mha": _attention, "hstu_mha_cuda": _attention, "delta_hstu_mha": _delta_attention},
+    "ops.hstu_compute": {
+        "hstu_compute_uqvk": _uqvk,
+        "hstu_preprocess_and_attention": _uqvk,
+        "hstu_compute_output": _compute_output,
+    },
+    "ops.jagged_tensors": {
+        "concat_2D_jagged": _nothing,
+        "concat_2D_jagged_multirow": _nothing,
+        "split_2D_jagged": _nothing,
+        "split_2D_jagged_multirow": _nothing,
+        "hstu_split_l2_embeddings": _nothing,
+        "hstu_concat_l2_embeddings": _nothing,
+        "jagged_dense_bmm_broadcast_add": _jagged_dense_bmm,
+    },
+    "ops.layer_norm": {"layer_norm": _nothing, "rms_norm": _nothing, "swish_layer_norm": _nothing},
+    "ops.mm": {"addmm": _addmm},
+    "ops.position": {"add_positional_embeddings": _nothing, "add_timestamp_positional_embeddings": _nothing},
 }
-_layer_functions = {
-    "hstu_compute_uqvk": Substitute(functional_layer.hstu_compute_uqvk, _uqvk),
-    "hstu_preprocess_and_attention": Substitute(functional_layer.hstu_preprocess_and_attention, _uqvk),
-}
-_norms = {
-    "layer_norm": Substitute(functional.layer_norm),
-    "rms_norm": Substitute(functional.rms_norm),
-    "swish_layer_norm": Substitute(functional.swish_layer_norm),
-}
-_positions = {"add_timestamp_positional_embeddings": Substitute(functional.add_timestamp_positional_embeddings)}
-_products_functions = {"addmm": Substitute(functional_layer.addmm, _addmm)}
+
+
+def _substitutes(namespace: ModuleType) -> dict[str, dict[str, Substitute]]:
+    return {
+        module: {
+            name: Substitute(getattr(namespace, name), refuses)
+            for name, refuses in functions.items()
+            if name in namespace.__all__
+        }
+        for module, functions in _REFUSALS.items()
+    }
+
 
 # By package: the modules of its operators, and what replaces which function of them.
-PACKAGES: dict[str, dict[str, dict[str, Substitute]]] = {
-    "generative_recommenders": {
-        "ops.hstu_attention": {**_attention_functions, "hstu_mha_cuda": Substitute(functional.hstu_mha, _attention)},
-        "ops.hstu_compute": {
-            **_layer_functions,
-            "hstu_compute_output": Substitute(functional_layer.hstu_compute_output, _compute_output),
-        },
-        "ops.jagged_tensors": {
-            "concat_2D_jagged": Substitute(_concat_with_length),
-            "concat_2D_jagged_multirow": Substitute(_concat_multirow),
-            "split_2D_jagged": Substitute(functional.split_2D_jagged),
-            "split_2D_jagged_multirow": Substitute(functional.split_2D_jagged),
-            "hstu_split_l2_embeddings": Substitute(_split_l2),
-            "hstu_concat_l2_embeddings": Substitute(_concat_l2),
-            "jagged_dense_bmm_broadcast_add": Substitute(
-                functional_layer.jagged_dense_bmm_broadcast_add, _jagged_dense_bmm
-            ),
-        },
-        "ops.layer_norm": _norms,
-        "ops.mm": _products_functions,
-        "ops.position": _positions,
-    },
-    "tzrec": {
-        "ops.hstu_attention": _attention_functions,
-        "ops.hstu_compute": {
-            **_layer_functions,
-            "hstu_compute_output": Substitute(_compute_output_ux, _compute_output),
-        },
-        "ops.jagged_tensors": {
-            "concat_2D_jagged": Substitute(functional.concat_2D_jagged),
-            "split_2D_jagged": Substitute(functional.split_2D_jagged),
-        },
-        "ops.layer_norm": _norms,
-        "ops.mm": _products_functions,
-        "ops.position": {
-            **_positions,
-            "add_positional_embeddings": Substitute(functional.add_positional_embeddings),
-        },
-    },
+PACKAGES = {
+    name: _substitutes(namespace)
+    for name, namespace in (("generative_recommenders", generative_recommenders), ("tzrec", tzrec))
 }

@@ -1,7 +1,9 @@
-"""The operators under the names, argument orders and defaults of the public HSTU packages.
+"""The operators under the names that the public HSTU packages have for them.
 
-A model that calls those runs with these by changing an import, or by :func:`hstujit.torch.patch`. Arguments that only
-choose among the kernels of those packages, such as ``sort_by_length`` and ``kernel``, are taken and have no effect.
+The packages do not agree on all arguments. What stands in one place in both is positional here, and all else is a
+keyword. :mod:`hstujit.torch.generative_recommenders` and :mod:`hstujit.torch.tzrec` have each package's own order, so
+that a model runs by changing an import. Arguments that only choose among the kernels of those packages, such as
+``sort_by_length`` and ``kernel``, are taken and have no effect.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ def hstu_mha(
     dropout_pr: float = 0.0,
     training: bool = True,
     num_targets: torch.Tensor | None = None,
+    *,
     max_attn_len: int = 0,
     contextual_seq_len: int = 0,
     min_full_attn_seq_len: int = 0,
@@ -110,6 +113,7 @@ def delta_hstu_mha(
     contextual_seq_len: int = 0,
     kernel: Any = None,
     enable_tma: bool = False,
+    *,
     scaling_seqlen: int = -1,
 ) -> torch.Tensor:
     """Attention of the last rows of each sequence over all of its rows: ``delta_hstu_attention`` of docs/ops.md.
@@ -142,7 +146,7 @@ def layer_norm(
 
 @explained
 def rms_norm(
-    x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, silu: bool = False
+    x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, *, silu: bool = False
 ) -> torch.Tensor:
     """Each row of x over its root mean square, times weight; with ``silu`` the silu of that. x is (..., D)."""
     rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
@@ -239,6 +243,7 @@ def add_timestamp_positional_embeddings(
     num_targets: torch.Tensor | None,
     interleave_targets: bool,
     time_bucket_fn: str = "sqrt",
+    *,
     time_bucket_increments: float = 60.0,
     kernel: Any = None,
     query_time: torch.Tensor | None = None,
@@ -265,6 +270,7 @@ def add_timestamp_positional_embeddings(
 
 @explained
 def concat_2D_jagged(
+    *,
     values_left: torch.Tensor,
     values_right: torch.Tensor,
     max_len_left: int | None = None,
@@ -304,6 +310,7 @@ def split_2D_jagged(
     offsets_left: torch.Tensor | None = None,
     offsets_right: torch.Tensor | None = None,
     kernel: Any = None,
+    *,
     n_prefix_to_right: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The inverse of :func:`concat_2D_jagged`.
@@ -347,7 +354,7 @@ def _some_offsets(
 
 @explained
 def jagged_dense_broadcast_add(
-    max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor
+    max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor, kernel: Any = None
 ) -> torch.Tensor:
     """One row of dense, (B, D), is added to all rows of a sequence of jagged, (L, D)."""
     return _ops.jagged_dense_broadcast_add(contiguous_rows(jagged), contiguous_rows(dense), seq_offsets)

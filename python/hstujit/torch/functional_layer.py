@@ -1,4 +1,4 @@
-"""The products of a layer, its two halves, and products of sequences, by names and arguments of the public packages.
+"""The products of a layer, its two halves, and products of sequences, by names of the public packages (functional.py).
 
 They take bf16, fp16 and fp32, whose products are tf32 on a GPU. Sizes of products are multiples of 8.
 """
@@ -46,6 +46,7 @@ def jagged_dense_bmm_broadcast_add(
     dense: torch.Tensor,
     bias: torch.Tensor,
     kernel: Any = None,
+    *,
     elementwise: bool = False,
 ) -> torch.Tensor:
     """The rows of each sequence, of ``jagged`` (L, k), times its matrix of ``dense`` (B, k, n), plus ``bias``.
@@ -69,6 +70,7 @@ def hstu_compute_uqvk(
     uvqk_weight: torch.Tensor,
     uvqk_bias: torch.Tensor,
     kernel: Any = None,
+    *,
     recompute_normed_x_in_backward: bool = False,
     recompute_uvqk_in_backward: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -126,6 +128,7 @@ def hstu_preprocess_and_attention(
     sort_by_length: bool,
     prefill: bool = False,
     kernel: Any = None,
+    *,
     enable_tma: bool | None = None,
     attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
@@ -195,6 +198,7 @@ def hstu_compute_output(
     linear_dim: int,
     dropout_ratio: float,
     training: bool,
+    *,
     concat_u: bool,
     concat_x: bool,
     mul_u_activation_type: str,

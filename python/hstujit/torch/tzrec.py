@@ -1,0 +1,129 @@
+"""The operators with the names, argument orders and defaults of the package ``tzrec`` (TorchEasyRec).
+
+A model that imports them from there runs with these by changing the import. docs/compatibility.md names the version of
+the package. What an operator here takes besides are keywords.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._checked import explained
+from . import functional, functional_layer
+from ._in_order import in_order
+from .functional import add_positional_embeddings, layer_norm, rms_norm, split_2D_jagged, swish_layer_norm
+from .functional_layer import addmm, jagged_dense_bmm_broadcast_add
+
+hstu_mha = in_order(
+    functional.hstu_mha,
+    "max_seq_len, alpha, q, k, v, seq_offsets, causal, dropout_pr, training, num_targets, max_attn_len, "
+    "contextual_seq_len, min_full_attn_seq_len, sort_by_length, kernel, enable_tma, attn_func, scaling_seqlen",
+    __name__,
+)
+delta_hstu_mha = in_order(
+    functional.delta_hstu_mha,
+    "max_seq_len, alpha, delta_q, k, v, seq_offsets, num_targets, max_attn_len, contextual_seq_len, kernel, "
+    "enable_tma, scaling_seqlen",
+    __name__,
+)
+add_timestamp_positional_embeddings = in_order(
+    functional.add_timestamp_positional_embeddings,
+    "alpha, max_seq_len, max_contextual_seq_len, position_embeddings_weight, timestamp_embeddings_weight, seq_offsets, "
+    "seq_lengths, seq_embeddings, timestamps, num_targets, interleave_targets, time_bucket_fn, "
+    "time_bucket_increments, kernel, query_time",
+    __name__,
+)
+hstu_compute_uqvk = in_order(
+    functional_layer.hstu_compute_uqvk,
+    "x, norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias, kernel, "
+    "recompute_normed_x_in_backward, recompute_uvqk_in_backward",
+    __name__,
+)
+hstu_preprocess_and_attention = in_order(
+    functional_layer.hstu_preprocess_and_attention,
+    "x, norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias, max_seq_len, "
+    "seq_offsets, attn_alpha, causal, num_targets, max_attn_len, contextual_seq_len, recompute_uvqk_in_backward, "
+    "recompute_normed_x_in_backward, sort_by_length, prefill, kernel, enable_tma, attn_func, scaling_seqlen",
+    __name__,
+    enable_tma=False,
+)
+
+
+@explained
+def concat_2D_jagged(
+    values_left: torch.Tensor,
+    values_right: torch.Tensor,
+    max_len_left: int | None,
+    max_len_right: int | None,
+    offsets_left: torch.Tensor | None = None,
+    offsets_right: torch.Tensor | None = None,
+    kernel: Any = None,
+) -> torch.Tensor:
+    """:func:`hstujit.torch.concat_2D_jagged`."""
+    return functional.concat_2D_jagged(
+        values_left=values_left,
+        values_right=values_right,
+        max_len_left=max_len_left,
+        max_len_right=max_len_right,
+        offsets_left=offsets_left,
+        offsets_right=offsets_right,
+    )
+
+
+@explained
+def hstu_compute_output(
+    attn: torch.Tensor,
+    u: torch.Tensor,
+    x: torch.Tensor,
+    norm_weight: torch.Tensor,
+    norm_bias: torch.Tensor,
+    norm_eps: float,
+    output_weight: torch.Tensor,
+    num_heads: int,
+    linear_dim: int,
+    dropout_ratio: float,
+    training: bool,
+    concat_ux: bool,
+    group_norm: bool,
+    recompute_y_in_backward: bool,
+    kernel: Any = None,
+) -> torch.Tensor:
+    """:func:`hstujit.torch.hstu_compute_output`, whose ``concat_u`` and ``concat_x`` are both ``concat_ux``."""
+    return functional_layer.hstu_compute_output(
+        attn,
+        u,
+        x,
+        norm_weight,
+        norm_bias,
+        norm_eps,
+        output_weight,
+        num_heads,
+        linear_dim,
+        dropout_ratio,
+        training,
+        concat_u=concat_ux,
+        concat_x=concat_ux,
+        mul_u_activation_type="none",
+        group_norm=group_norm,
+        recompute_y_in_backward=recompute_y_in_backward,
+    )
+
+
+__all__ = [
+    "add_positional_embeddings",
+    "add_timestamp_positional_embeddings",
+    "addmm",
+    "concat_2D_jagged",
+    "delta_hstu_mha",
+    "hstu_compute_output",
+    "hstu_compute_uqvk",
+    "hstu_mha",
+    "hstu_preprocess_and_attention",
+    "jagged_dense_bmm_broadcast_add",
+    "layer_norm",
+    "rms_norm",
+    "split_2D_jagged",
+    "swish_layer_norm",
+]
