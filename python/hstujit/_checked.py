@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ._words import did_you_mean
+from ._words import did_you_mean, shown
 from .errors import InvalidArgumentError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -150,7 +150,7 @@ def checked(function: Function) -> Function:
                 continue
             value = bound.arguments[name]
             if not is_allowed(value):
-                wrong.append(f"{name} is {value!r}; it must be {allowed}")
+                wrong.append(f"{name} is {shown(value)}; it must be {allowed}")
             elif is_integer(value):
                 bound.arguments[name] = int(value)  # numpy's is none for ctypes
         if wrong:
@@ -160,34 +160,4 @@ def checked(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def _check_tensors(bound: inspect.BoundArguments) -> None:
-    for name, value in bound.arguments.items():
-        annotation = bound.signature.parameters[name].annotation
-        if annotation == "torch.Tensor | None" and (value is None or hasattr(value, "stride")):
-            continue
-        if annotation not in ("torch.Tensor", "torch.Tensor | None"):
-            continue
-        if not hasattr(value, "stride"):
-            raise InvalidArgumentError(f"{name} is {value!r:.100}; it must be a tensor") from None
-        if value.dim() == 0:
-            raise InvalidArgumentError(f"{name} has rank 0, shape (); it must have at least one dimension") from None
-
-
-def explained(function: Function) -> Function:
-    """As :func:`named`, for what ``torch.compile`` traces: the sentence is made where the call has failed."""
-    signature = inspect.signature(function)
-    called = function.__qualname__
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except (AttributeError, TypeError, IndexError, RuntimeError):
-            # Raise where the arguments are what is wrong.
-            _check_tensors(bind(signature, called, args, kwargs))
-            raise
-
-    return call  # type: ignore[return-value]
-
-
-__all__ = ["as_integer", "as_real", "bind", "checked", "explained", "is_flag", "is_integer", "is_number", "named"]
+__all__ = ["as_integer", "as_real", "bind", "checked", "is_flag", "is_integer", "is_number", "named"]

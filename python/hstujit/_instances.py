@@ -10,7 +10,7 @@ from typing import Any
 from ._checked import as_integer, is_flag
 from ._interface import LARGEST_PLAIN, Interface, Parameter
 from ._structs import check_width
-from ._words import either
+from ._words import either, shown
 from .context import Context
 from .errors import InvalidArgumentError, InvalidConfigError
 from .op import Op
@@ -109,14 +109,14 @@ def check_parameter(parameter: Parameter, value: Any) -> Any:
         return integer
     if parameter.type != "str" or not isinstance(value, str):
         expected = ", ".join(parameter.allowed) or {"bool": "True or False", "int": "an integer"}[parameter.type]
-        raise InvalidArgumentError(f"{parameter.name} is {value!r}; it must be {expected} ({parameter.doc})")
+        raise InvalidArgumentError(f"{parameter.name} is {shown(value)}; it must be {expected} ({parameter.doc})")
     return value
 
 
 def check_integer(name: str, value: Any) -> int:
     integer = as_integer(value)
     if integer is None:
-        raise InvalidArgumentError(f"{name} is {value!r}; it must be an integer")
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer")
     check_width(name, ctypes.c_int64, integer)
     return integer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def either(names: Sequence[str]) -> str:
@@ -60,7 +60,7 @@ def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:
     """Of an argument that is none of the names it may be."""
     names = list(allowed)
     nearest = did_you_mean(value, names) if isinstance(value, str) else ""
-    return f"{argument} is {value!r}{nearest}; allowed: {', '.join(map(repr, names))}"
+    return f"{argument} is {shown(value)}{nearest}; allowed: {', '.join(map(repr, names))}"
 
 
 # What Python calls a function of the C API.
@@ -99,6 +99,26 @@ def in_python(sentence: str) -> str:
     )
 
 
+def renamed(sentence: str, names: Mapping[str, str]) -> str:
+    """A sentence with other names in place of some. What stands in quotes, and parts of longer names, stay."""
+    words = "|".join(map(re.escape, names))
+    return re.sub(rf"(?<![\w/.\"'-])({words})(?![\w/])", lambda found: names[found[1]], sentence)
+
+
+def shown(value: object) -> str:
+    """A value as a sentence has it: what takes more than one line, or much of one, is named by its type."""
+    most = 100
+    text = repr(value)
+    return text if len(text) <= most and "\n" not in text else kind_of(value)
+
+
+def kind_of(value: object) -> str:
+    """``"a dict"``, ``"a numpy.ndarray"``."""
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else kind.__module__ + "."
+    return with_article(module + kind.__qualname__)
+
+
 def counted(count: int, noun: str) -> str:
     """``"1 array"``, ``"2 arrays"``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
@@ -109,4 +129,15 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
-__all__ = ["PYTHON_NAMES", "counted", "did_you_mean", "either", "in_python", "not_allowed", "with_article"]
+__all__ = [
+    "PYTHON_NAMES",
+    "counted",
+    "did_you_mean",
+    "either",
+    "in_python",
+    "kind_of",
+    "not_allowed",
+    "renamed",
+    "shown",
+    "with_article",
+]

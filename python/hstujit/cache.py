@@ -10,6 +10,7 @@ from typing import Any
 from . import _structs
 from ._checked import checked
 from ._library import encode, json_of, library, text_of
+from ._words import shown
 from .context import Context, check_context, handle_of
 from .errors import InvalidArgumentError
 
@@ -46,11 +47,13 @@ class Cache:
         One of the two is given. What this context has loaded stays, also with ``max_bytes`` of 0.
         """
         if (max_bytes is None) == (nvrtc is None):
-            raise InvalidArgumentError(f"max_bytes is {max_bytes!r} and nvrtc is {nvrtc!r}; one of them is given")
+            raise InvalidArgumentError(
+                f"max_bytes is {shown(max_bytes)} and nvrtc is {shown(nvrtc)}; one of them is given"
+            )
         if nvrtc is not None:
             return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
         if max_bytes is None or not 0 <= max_bytes < 2**63:
-            raise InvalidArgumentError(f"max_bytes is {max_bytes!r}; it must be a number of bytes below 2^63")
+            raise InvalidArgumentError(f"max_bytes is {shown(max_bytes)}; it must be a number of bytes below 2^63")
         return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)
 
     @checked

@@ -14,6 +14,7 @@ from typing import Any
 from ._checked import checked
 from ._handles import Owner
 from ._library import check, encode, json_of, library
+from ._words import shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
@@ -35,7 +36,7 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
             check(library.hstujit_config_load(encode(source), ctypes.byref(self._handle)))
             return
         if not isinstance(source, (Mapping, Sequence)):
-            raise InvalidArgumentError(f"config is {source!r}; it must be a path, a dict, or a list of instances")
+            raise InvalidArgumentError(f"config is {shown(source)}; it must be a path, a dict, or a list of instances")
         try:
             check(
                 library.hstujit_config_parse(
@@ -92,7 +93,7 @@ def _json_value(value: Any, place: str, what: str, wrong: type[Error]) -> Any:
     if isinstance(value, numbers.Real) and math.isfinite(value):
         return float(value)
     allowed = "a finite number, a text, True, False, None, a list or a dict"
-    raise wrong(f"{place or what} is {value!r}; it must be {allowed}")
+    raise wrong(f"{place or what} is {shown(value)}; it must be {allowed}")
 
 
 def _without_places(sentences: str) -> str:

@@ -12,7 +12,7 @@ from . import _structs
 from ._checked import checked
 from ._handles import Owner
 from ._library import check, encode, json_of, library
-from ._words import not_allowed
+from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
@@ -90,7 +90,7 @@ def set_default_context(context: Context) -> None:
     """Calls that name no context use this one from now on."""
     global _default
     if not isinstance(context, Context):
-        raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context")
+        raise InvalidArgumentError(f"context is {shown(context)}; it must be a hstujit.Context")
     with _default_lock:
         _default = context
     for changed in on_default_changed:
@@ -109,7 +109,7 @@ def context_of(context: Context | None) -> Context:
 
 def check_context(context: Any) -> None:
     if context is not None and not isinstance(context, Context):
-        raise InvalidArgumentError(f"context is {context!r}; it must be a hstujit.Context, or None")
+        raise InvalidArgumentError(f"context is {shown(context)}; it must be a hstujit.Context, or None")
 
 
 __all__ = ["Context", "default_context", "set_default_context"]

@@ -12,7 +12,7 @@ from ._checked import as_integer, as_real, checked, is_integer
 from ._dlpack import CUDA, Tensor, device_of
 from ._handles import Owner
 from ._library import check, encode, json_of, library
-from ._words import did_you_mean, not_allowed
+from ._words import did_you_mean, not_allowed, shown
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -42,7 +42,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         context: Context | None = None,
     ) -> None:
         if not isinstance(instance, Mapping):
-            raise InvalidArgumentError(f"instance is {instance!r}; it must be a dict of an operator's parameters")
+            raise InvalidArgumentError(f"instance is {shown(instance)}; it must be a dict of an operator's parameters")
         text = json_text(instance, "instance", InvalidArgumentError)
         self._create(library.hstujit_op_create, context, (text,), direction, backend)
 
@@ -59,7 +59,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
     ) -> Op:
         """The instance ``name`` of a config, whose ``tuning`` holds for it."""
         if not isinstance(config, Config):
-            raise InvalidArgumentError(f"config is {config!r}; it must be a hstujit.Config")
+            raise InvalidArgumentError(f"config is {shown(config)}; it must be a hstujit.Config")
         op = cls.__new__(cls)
         op._create(library.hstujit_op_from_config, context, (config._handle, encode(name)), direction, backend)
         return op
@@ -117,7 +117,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
             hstujit.errors.InvalidArgumentError: an argument that is missing, unknown, or not allowed.
         """
         if not is_integer(stream):
-            raise InvalidArgumentError(f"stream is {stream!r}; it must be an integer, the address of a CUstream")
+            raise InvalidArgumentError(f"stream is {shown(stream)}; it must be an integer, the address of a CUstream")
         _structs.check_width("stream", _structs.ADDRESS, int(stream))
         values, tensors = self._values(arguments, stream)
         name = "workspace"
@@ -167,12 +167,12 @@ def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:
     if kind == "float":
         real = as_real(given)
         if real is None:
-            raise InvalidArgumentError(f"{name} is {given!r}; it must be a real number")
+            raise InvalidArgumentError(f"{name} is {shown(given)}; it must be a real number")
         value.real = real
         return
     integer = as_integer(given)
     if integer is None:
-        raise InvalidArgumentError(f"{name} is {given!r}; it must be an integer")
+        raise InvalidArgumentError(f"{name} is {shown(given)}; it must be an integer")
     _structs.check_width(name, ctypes.c_int64, integer)
     value.integer = integer
 

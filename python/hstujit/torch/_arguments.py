@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from .._words import shown
 from ..errors import InvalidArgumentError
 from ._plan import dtype_name
 
@@ -82,5 +83,5 @@ def weight_like(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | 
 def has_dropout(dropout_ratio: float, training: bool) -> bool:
     """Whether there is dropout. Outside of training the ratio is not looked at: it may be one that is traced."""
     if training and not 0 <= dropout_ratio <= 1:
-        raise InvalidArgumentError(f"dropout_ratio is {dropout_ratio!r}; it must be a number from 0 to 1")
+        raise InvalidArgumentError(f"dropout_ratio is {shown(dropout_ratio)}; it must be a number from 0 to 1")
     return training and dropout_ratio > 0

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from .._checked import explained
+from ._explained import explained
 
 Result = TypeVar("Result")
 

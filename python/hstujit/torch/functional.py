@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from .._checked import explained
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
@@ -25,6 +24,7 @@ from ._arguments import (
     padded_rows,
     weight_like,
 )
+from ._explained import explained
 
 _ops = torch.ops.hstujit
 

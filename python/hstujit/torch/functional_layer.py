@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from .._checked import explained
 from ..errors import UnsupportedError
 from ._arguments import drawn_seed, has_dropout, like_offsets, weight_like
+from ._explained import explained
 from .functional import hstu_mha
 
 _ops = torch.ops.hstujit

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from .._checked import explained
 from . import functional, functional_layer
+from ._explained import explained
 from ._in_order import in_order
 from .functional import delta_hstu_mha, layer_norm, split_2D_jagged, swish_layer_norm
 from .functional_layer import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +11,14 @@ from typing import Any
 
 import torch
 
-from .._checked import explained, is_integer, is_number, named
+from .._checked import is_integer, is_number, named
 from .._instances import LARGEST_COUNT
 from .._interface import operators
-from .._words import counted
-from ..errors import InvalidArgumentError
+from .._words import counted, kind_of, renamed, shown
+from ..config import Config
+from ..errors import InvalidArgumentError, InvalidConfigError
 from ._arguments import drawn_seed, integers_as, is_readable
+from ._explained import explained
 from ._plan import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
@@ -76,7 +80,7 @@ class STULayerConfig:
 STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
 
 # By field: the parameter of ``stu_layer`` whose limits it has.
-_COUNTS = {
+_COUNTS: dict[str, str] = {
     "embedding_dim": "width",
     "num_heads": "heads",
     "hidden_dim": "hidden_dim",
@@ -87,7 +91,31 @@ _COUNTS = {
 }
 
 
+# By what ``stu_layer`` names in a sentence: what a caller of a layer knows it as.
+_NAMES = {
+    **{parameter: field for field, parameter in _COUNTS.items() if parameter != field},
+    "seq_offsets": "x_offsets",
+    "group_norm": "use_group_norm",
+    "dropout_ratio": "output_dropout_ratio",
+    "alpha": "attn_alpha",
+    "input_norm_weight": "_input_norm_weight",
+    "input_norm_bias": "_input_norm_bias",
+    "uvqk_weight": "_uvqk_weight",
+    "uvqk_bias": "_uvqk_beta",
+    "output_weight": "_output_weight",
+    "output_norm_weight": "_output_norm_weight",
+    "output_norm_bias": "_output_norm_bias",
+}
+
+_layer_explained = functools.partial(explained, names=_NAMES)
+_cache_explained = functools.partial(explained, names={**_NAMES, "x": "delta_x"})
+
+
 def _check_values(config: STULayerConfig) -> None:
+    fields = {field.name: field for field in dataclasses.fields(STULayerConfig)}
+    absent = [n for n, f in fields.items() if f.default is dataclasses.MISSING and not hasattr(config, n)]
+    if absent:
+        raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
     properties = operators()["stu_layer"]["parameters"]["properties"]
     wrong = []
     for name, parameter in _COUNTS.items():
@@ -99,17 +127,45 @@ def _check_values(config: STULayerConfig) -> None:
         if not is_integer(value) or not lowest <= value <= highest or value % multiple:
             of = f", a multiple of {multiple}," if multiple > 1 else ""
             none = ", or None" if name == "max_attn_len" else ""
-            wrong.append(f"{name} is {value!r}; it must be an integer{of} from {lowest} to {highest}{none}")
+            wrong.append(f"{name} is {shown(value)}; it must be an integer{of} from {lowest} to {highest}{none}")
     ratio, alpha = config.output_dropout_ratio, config.attn_alpha
     if not is_number(ratio) or not 0 <= ratio <= 1:
-        wrong.append(f"output_dropout_ratio is {ratio!r}; it must be a number from 0 to 1")
+        wrong.append(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
     if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
-        wrong.append(f"attn_alpha is {alpha!r}; it must be a finite number, or None")
+        wrong.append(f"attn_alpha is {shown(alpha)}; it must be a finite number, or None")
+    for name, field in fields.items():
+        value = getattr(config, name, field.default)
+        if field.type == "bool" and not isinstance(value, bool):
+            wrong.append(f"{name} is {shown(value)}; it must be True or False")
     precisions = properties["precision"]["enum"]
     if _precision(config) not in precisions:
-        wrong.append(f"precision is {config.precision!r}; it must be {' or '.join(precisions)}")
+        wrong.append(f"precision is {shown(config.precision)}; it must be {' or '.join(precisions)}")
     if wrong:
         raise InvalidArgumentError("\n".join(wrong))
+    _check_together(config)
+
+
+def _check_together(config: STULayerConfig) -> None:
+    """What the library says of fields beside one another."""
+    instance = {"name": "layer", "op": "stu_layer", "max_seq_len": 1, "dtype": "fp32"}
+    try:
+        Config([{**instance, "width": config.embedding_dim, **_parameters(config), **_less_memory(config)}])
+    except InvalidConfigError as error:
+        raise InvalidArgumentError(renamed(str(error).replace("[0].", ""), _NAMES)) from None
+
+
+def _parameters(config: STULayerConfig) -> dict[str, Any]:
+    """Of ``stu_layer`` and of ``cached_stu_layer``."""
+    return {
+        "heads": config.num_heads,
+        "attn_dim": config.attention_dim,
+        "hidden_dim": config.hidden_dim,
+        "causal": config.causal,
+        "max_attn_len": config.max_attn_len or 0,
+        "contextual_seq_len": config.contextual_seq_len,
+        "group_norm": config.use_group_norm,
+        "precision": _precision(config),
+    }
 
 
 def _precision(config: STULayerConfig) -> str:
@@ -133,9 +189,9 @@ class _Kept:
             of_offsets: what a caller knows ``seq_offsets`` as.
         """
         batch = seq_offsets.numel() - 1
-        if not torch.compiler.is_compiling() and not (is_integer(max_len) and 0 <= max_len < LARGEST_COUNT):
+        if not torch.compiler.is_compiling() and not 0 <= max_len < LARGEST_COUNT:
             raise InvalidArgumentError(
-                f"max_kv_caching_len is {max_len!r}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
+                f"max_kv_caching_len is {shown(max_len)}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
             )
         if lengths.dtype not in (torch.int32, torch.int64):
             raise InvalidArgumentError(
@@ -251,7 +307,7 @@ class STULayer(torch.nn.Module):
         self.kv_caching_offsets: torch.Tensor | None = None
         self.max_kv_caching_len = 0
 
-    @explained
+    @_layer_explained
     def forward(
         self,
         x: torch.Tensor,
@@ -310,7 +366,7 @@ class STULayer(torch.nn.Module):
             self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
         return out
 
-    @explained
+    @_cache_explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
@@ -375,14 +431,7 @@ class STULayer(torch.nn.Module):
             "eps": _EPS,
             "num_targets": num_targets,
             "alpha": self._alpha,
-            "heads": config.num_heads,
-            "attn_dim": config.attention_dim,
-            "hidden_dim": config.hidden_dim,
-            "causal": config.causal,
-            "max_attn_len": config.max_attn_len or 0,
-            "contextual_seq_len": config.contextual_seq_len,
-            "group_norm": config.use_group_norm,
-            "precision": _precision(config),
+            **_parameters(config),
         }
 
     def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: _Kept) -> None:
@@ -430,18 +479,11 @@ class STULayer(torch.nn.Module):
         config = self.config
         both = {
             "width": config.embedding_dim,
-            "heads": config.num_heads,
-            "attn_dim": config.attention_dim,
-            "hidden_dim": config.hidden_dim,
+            **_parameters(config),
             "dtype": dtype_name(dtype),
-            "precision": _precision(config),
             "weight_dtype": dtype_name(weight_dtype or dtype),
             "offsets_dtype": dtype_name(offsets_dtype),
-            "causal": config.causal,
             "num_targets": num_targets if config.target_aware else False,
-            "max_attn_len": config.max_attn_len or 0,
-            "contextual_seq_len": config.contextual_seq_len,
-            "group_norm": config.use_group_norm,
             "alpha": self._alpha,  # of generated inputs
         }
         whole = {**both, "op": "stu_layer", "dropout": self.training and config.output_dropout_ratio > 0}
@@ -499,7 +541,7 @@ def _list_of(name: str, lengths: Lengths) -> list[int]:
     found = [lengths] if isinstance(lengths, int) else list(lengths)
     for length in found:
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise InvalidArgumentError(f"{name} is {lengths!r}; it must be lengths of at least 1")
+            raise InvalidArgumentError(f"{name} is {shown(lengths)}; it must be lengths of at least 1")
     return found
 
 

@@ -1,0 +1,186 @@
+"""Numbers, flags and texts of functions and layers, which PyTorch would take for other ones without a word."""
+
+import fractions
+import re
+import unittest
+
+import numpy
+from torch_support import torch
+
+from hstujit import errors
+
+if torch:
+    import torch_cases
+
+    import hstujit.torch
+    from hstujit.torch import STULayer, STULayerConfig, STUStack, functional, generative_recommenders, tzrec
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Functions(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
+        self.given = {"max_seq_len": length, "alpha": alpha, "q": q, "k": k, "v": v, "seq_offsets": offsets}
+        self.x, self.weight = torch_cases.tensor(4, 16), torch.ones(16)
+
+    def refused(self, sentence, call):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{re.escape(sentence)}$"):
+            call()
+
+    def attention(self, **change):
+        return functional.hstu_mha(**{**self.given, **change})
+
+    def test_integers(self):
+        for value in (40.0, "40", True, None, torch.tensor(40.7), torch.tensor(True), numpy.float32(40), [40]):
+            sentence = f"max_seq_len is {value!r}; it must be an integer"
+            self.refused(sentence, lambda value=value: self.attention(max_seq_len=value))
+            others = list(self.given.values())[1:]
+            self.refused(sentence, lambda value=value, others=others: functional.hstu_mha(value, *others))
+        for value in (None, True, 0.5):
+            for function in (functional.hstu_mha, generative_recommenders.hstu_mha, tzrec.hstu_mha):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "^max_attn_len is .*; it must be an integer$"):
+                    function(**self.given, max_attn_len=value)
+
+    def test_real_numbers(self):
+        for value in ("0.25", True, None, 1j, torch.tensor(True), self.weight):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "^alpha is .*; it must be a number$"):
+                self.attention(alpha=value)
+        norms = functional.layer_norm, functional.swish_layer_norm
+        calls = [lambda eps, norm=norm: norm(self.x, self.weight, self.weight, eps=eps) for norm in norms]
+        for call in (*calls, lambda eps: functional.rms_norm(self.x, self.weight, eps)):
+            self.refused("eps is '1e-5'; it must be a number", lambda call=call: call("1e-5"))
+            self.refused("eps is True; it must be a number", lambda call=call: call(True))
+        wanted = torch.tensor(0.25, requires_grad=True)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "alpha is a tensor that requires a gradient"):
+            self.attention(alpha=wanted)
+        self.attention(alpha=wanted.detach())
+
+    def test_flags_and_texts(self):
+        for value in ("no", None, 2, 1.0):
+            self.refused(
+                f"causal is {value!r}; it must be True or False", lambda value=value: self.attention(causal=value)
+            )
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^time_bucket_fn is 3; it must be a text$"):
+            offsets = self.given["seq_offsets"]
+            tables = self.x, self.x, offsets, offsets.diff(), torch_cases.tensor(8, 16), torch.arange(8)
+            functional.add_timestamp_positional_embeddings(1.0, 8, 0, *tables, None, False, 3)
+
+        x = torch_cases.tensor(8, 16)
+        self.refused("concat_ux is 'yes'; it must be True or False", lambda: tzrec.hstu_compute_output(
+            x, x, x, x[0], x[0], 1e-5, x, 2, 8, 0.0, False, "yes", False, True))  # fmt: skip
+
+    def test_all_that_is_wrong_is_said(self):
+        sentence = "max_seq_len is 8.5; it must be an integer\nalpha is 'x'; it must be a number"
+        self.refused(sentence, lambda: self.attention(max_seq_len=8.5, alpha="x"))
+
+    def test_numbers_of_other_kinds_are_taken(self):
+        expected = self.attention(alpha=0.5)
+        for length, alpha in (
+            (numpy.int64(8), numpy.float32(0.5)),
+            (numpy.array(8), fractions.Fraction(1, 2)),
+            (torch.tensor(8), torch.tensor(0.5)),
+            (torch.tensor(8, dtype=torch.uint8), 0.5),
+        ):
+            flag = numpy.bool_(True)
+            self.assertTrue(torch.equal(self.attention(max_seq_len=length, alpha=alpha, causal=flag), expected))
+
+    def test_what_is_no_tensor_is_named_in_one_line(self):
+        self.refused("x is a numpy.ndarray; it must be a tensor",
+                     lambda: functional.layer_norm(self.x.numpy(), self.weight, self.weight))  # fmt: skip
+        self.refused("num_targets is [1, 0, 2]; it must be a tensor", lambda: self.attention(num_targets=[1, 0, 2]))
+
+    def test_lengths_may_be_symbols_while_pytorch_traces(self):
+        lengths = []
+
+        def model(x, q, seq_offsets, size: int):
+            out = generative_recommenders.hstu_mha(size, 0.25, q, q, q, seq_offsets, max_attn_len=size - 1)
+            return out + functional.jagged_to_padded_dense(x, seq_offsets, x.shape[0])[0].sum()
+
+        def backend(graph, inputs):
+            lengths.append(graph)
+            return graph.forward
+
+        compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=backend)
+        x, q, offsets = torch_cases.tensor(8, 16), self.given["q"], self.given["seq_offsets"]
+        for size in (8, 9):
+            torch.testing.assert_close(compiled(x, q, offsets, size), model(x, q, offsets, size))
+
+        class Model(torch.nn.Module):
+            def forward(self, x, seq_offsets):
+                return functional.jagged_to_padded_dense(x, seq_offsets, x.shape[0], 0.5)
+
+        rows = {0: torch.export.Dim("rows", min=2, max=2**20)}
+        for strict in (False, True):
+            program = torch.export.export(Model(), (x, offsets), dynamic_shapes=(rows, None), strict=strict).module()
+            for given in (x, x[:, :].repeat(2, 1)):
+                torch.testing.assert_close(program(given, offsets), Model()(given, offsets))
+        traced = torch.fx.experimental.proxy_tensor.make_fx(Model(), tracing_mode="symbolic")(x, offsets)
+        torch.testing.assert_close(traced(x, offsets), Model()(x, offsets))
+        scripted = torch.jit.trace(Model(), (x, offsets), check_trace=False)
+        torch.testing.assert_close(scripted(x, offsets), Model()(x, offsets))
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Layers(unittest.TestCase):
+    SIZES = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
+
+    def refused(self, sentence, call):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{re.escape(sentence)}$"):
+            call()
+
+    def test_flags_of_a_configuration(self):
+        flags = [name for name, kind in STULayerConfig.__annotations__.items() if kind == "bool"]
+        self.assertIn("recompute_attn", flags)
+        for name in flags:
+            for value in ("no", None, 1):
+                sentence = f"{name} is {value!r}; it must be True or False"
+                self.refused(sentence, lambda name=name, value=value: STULayerConfig(**self.SIZES, **{name: value}))
+
+    def test_fields_of_a_configuration_that_do_not_fit_together(self):
+        for change, sentence in (
+            ({"backward_head_groups": 3}, "backward_head_groups is 3; allowed: divisors of num_heads, which are 2"),
+            ({"num_heads": 128, "hidden_dim": 256},
+             "num_heads is 128, so the projection has 67584 columns u, v, q and k; allowed: at most 65536\n"
+             "num_heads is 128, so the attention output has 32768 columns; allowed: at most 16384"),
+        ):  # fmt: skip
+            self.refused(sentence, lambda change=change: STULayerConfig(**{**self.SIZES, **change}))
+            config = STULayerConfig(**self.SIZES)
+            vars(config).update(change)
+            self.refused(sentence, lambda config=config: STULayer(config))
+
+    def test_what_is_no_configuration(self):
+        for config, kind in ((self.SIZES, "a dict"), (None, "a NoneType"), ([], "a list")):
+            sentence = f"config is {kind}; it must be an STULayerConfig: it has no embedding_dim"
+            self.refused(sentence, lambda config=config: STULayer(config))
+
+    def test_numbers_of_a_call(self):
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        x, offsets = torch_cases.tensor(8, 32), torch_cases.offsets()
+        for module in (layer, STUStack([layer])):
+            for value in (torch.tensor(40.7), 40.0, True, "40", None):
+                sentence = f"max_seq_len is {value!r}; it must be an integer"
+                self.refused(sentence, lambda module=module, value=value: module(x, offsets.diff(), offsets, value))
+            module(x, offsets.diff(), offsets, torch.tensor(40))
+
+    def test_sentences_have_the_names_of_the_module(self):
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        x, offsets = torch_cases.tensor(8, 32), torch_cases.offsets()
+        wrong = offsets + 3
+        for module in (layer, STUStack([layer])):
+            self.refused("x_offsets[0] is 3; it must be 0", lambda module=module: module(x, None, wrong, 8))
+            self.refused("sequence 0 has 3 rows by x_offsets; at most max_seq_len = 2 are allowed",
+                         lambda module=module: module(x, None, offsets, 2))  # fmt: skip
+        layer._uvqk_weight = torch.nn.Parameter(torch.zeros(32, 8))
+        with self.assertRaisesRegex(errors.InvalidArgumentError, r"^_uvqk_weight.shape\[1\] is 8; "):
+            layer(x, None, offsets, 8)
+
+    def test_every_name_of_a_sentence_is_known(self):
+        """What ``stu_layer`` and ``cached_stu_layer`` name is named so, or otherwise, by a module."""
+        forward = {*hstujit.torch.stu._NAMES, "x", "x_offsets", "num_targets", "max_seq_len"}
+        cache = {"k_cache", "v_cache", "kv_caching_offsets", "max_delta_len"}
+        own = cache | {"eps", "seed", "offset", "rab", "attn_scale", "scaling_seqlen"}  # which no caller gives
+        for name in ("stu_layer", "cached_stu_layer"):
+            for argument in getattr(torch.ops.hstujit, name).default._schema.arguments:
+                if not argument.kwarg_only:
+                    self.assertIn(argument.name, forward | own)
