@@ -23,6 +23,8 @@ _SIZES = (6, 2, 3, 40, 56, 88, 104)  # tried for parameters that are numbers
 LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
 # Of numbers that an operator always takes, and that have a usual value.
 USUAL = {"eps": 1e-5, "scaling_seqlen": 0}
+# Of sizes that follow from several parameters: their letters in docs/ops-layers.md, by an argument that has them.
+_LETTERS = {"uvqk_weight": "P", "output_weight": "Y"}
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ class _Search:
                 if name not in derived and not self.is_about_backward(name, arguments)
             ),
             rows=tuple(self.rows()),
-            shapes={argument.name: self.shapes_text(argument, choices) for argument in arguments if argument.is_tensor},
+            shapes=self.shapes(arguments, choices),
             allowed=self.properties,
         )
 
@@ -247,9 +249,10 @@ class _Search:
         """Looks at the instance with as many arguments as there are at once: it says in which order they stand."""
         switched = {switch.name: not switch.drops for switch in switches}
         outputs = [name for name in self.properties if name not in switched and self.brings_outputs(name)]
-        candidates = [{name: value} for name, value in switched.items()]
+        candidates: list[dict[str, Any]] = [{name: value} for name, value in switched.items()]
         candidates += [{name: self.variants[name][0][0]} for name in outputs]
-        candidates += [{name: self.variants[name][0][0]} for name in (*choices, *sizes) if self.variants[name]]
+        candidates += [{name: self.variants[name][0][0]} for name in choices if self.variants[name]]
+        candidates += [{name: self.size_values[name]} for name in sizes]
         together: dict[str, Any] = {}
         best = self.signature({})
         for candidate in candidates:
@@ -324,20 +327,36 @@ class _Search:
     def largest_first(self, name: str) -> tuple[int, ...]:
         return tuple(sorted(self.properties[name]["enum"], reverse=True))
 
-    def shapes_text(self, argument: Argument, choices: Mapping[str, tuple[tuple[str, Argument], ...]]) -> str:
-        """Of all forms, the one of fewer axes first."""
-        forms = [form for _, form in choices.get(argument.name, ())] or [argument]
-        return either([self.shape_text(form) for form in sorted(forms, key=lambda form: len(form.shape))])
+    def shapes(
+        self, arguments: list[Argument], choices: Mapping[str, tuple[tuple[str, Argument], ...]]
+    ) -> dict[str, str]:
+        """Of every tensor; of its forms, the one of fewer axes first."""
+        names = self.size_names(arguments)
+        texts = {}
+        for argument in (argument for argument in arguments if argument.is_tensor):
+            forms = [form for _, form in choices.get(argument.name, ())] or [argument]
+            by_axes = sorted(forms, key=lambda form: len(form.shape))
+            texts[argument.name] = either([_shape_text(form, names) for form in by_axes])
+        return texts
 
-    def shape_text(self, argument: Argument) -> str:
-        """Its shape with the names of parameters in place of their values; a size that is none of them is D."""
+    def size_names(self, arguments: list[Argument]) -> dict[int, str]:
+        """What sizes that are numbers stand for: a parameter, a product, or a letter for each of the others."""
         names = {value: name for name, value in {**self.size_values, **self.base}.items()}
-        names |= {a * b: f"{names[a]} * {names[b]}" for a in names for b in names if a < b and a * b not in names}
-        sizes = (
-            names.get(size.bias, "D" if size.bias > LARGEST_PLAIN else size.text) if size.is_constant else size.text
-            for size in argument.shape
-        )
-        return "(" + ", ".join(sizes) + ")"
+        base = sorted(self.base.values())
+        names |= {a * b: f"{names[a]} * {names[b]}" for a in base for b in base if a < b and a * b not in names}
+        free = [letter for letter in "DEFGIJ" if letter not in _LETTERS.values()]
+        for argument in sorted(arguments, key=lambda argument: argument.is_output):
+            for size in (dimension.bias for dimension in argument.shape if dimension.is_constant):
+                if size <= LARGEST_PLAIN or size in names:
+                    continue
+                factors = (f for f in base if size % f == 0 and size // f in names)
+                factor = next(factors, None)
+                names[size] = (
+                    _LETTERS.get(argument.name) or free.pop(0)
+                    if factor is None
+                    else f"{names[factor]} * {names[size // factor]}"
+                )
+        return names
 
     def rows(self) -> Iterator[tuple[str, str]]:
         known = set()
@@ -349,6 +368,11 @@ class _Search:
                     if symbol not in bound and symbol not in known:
                         known.add(symbol)
                         yield symbol, output.name + "_rows"
+
+
+def _shape_text(argument: Argument, names: Mapping[int, str]) -> str:
+    sizes = (names.get(size.bias, size.text) if size.is_constant else size.text for size in argument.shape)
+    return "(" + ", ".join(sizes) + ")"
 
 
 def _bound_by(argument: Argument) -> Iterator[str]:
