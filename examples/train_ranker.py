@@ -248,7 +248,9 @@ def main():
         if options.plot:
             plot(*curves, options.plot, title)
         if not problem:
-            print(f"\nboth curves agree: no mean of {WINDOW} steps differs by more than {TOLERANCE}")
+            most = min(WINDOW, options.steps)
+            steps = f"{most} step{'s' * (most != 1)}"
+            print(f"\nboth curves agree: no mean of up to {steps} differs by more than {TOLERANCE}")
     if ranks.count > 1:
         dist.destroy_process_group()
     if problem and ranks.index == 0:

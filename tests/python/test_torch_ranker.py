@@ -66,6 +66,11 @@ class Trainings(unittest.TestCase):
         self.check(done)
         self.assertIn("2 x 32 users", done.stdout)
 
+    def test_fewer_steps_than_a_mean_has(self):
+        done = self.run_example("--steps", "3", "--batch", "4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no mean of up to 3 steps differs", done.stdout)
+
     def test_mistakes_are_sentences(self):
         done = self.run_example("--width", "40")
         self.assertEqual(done.returncode, 2)
