@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "autotune_cache/layers_passed_over.h"
 #include "compiler/spec/limits.h"
 #include "compiler/support/run_limits.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/callbacks.h"
-#include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 
 using namespace hstujit;

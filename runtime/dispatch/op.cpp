@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "autotune_cache/layers_passed_over.h"
 #include "compiler/spec/sequence_rows.h"
 #include "runtime/dispatch/kernel_op.h"
 #include "runtime/dispatch/program_op.h"
@@ -41,7 +42,10 @@ Status Op::prepare(int64_t max_seq_len, int device) {
     }
   }
   if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
-  return prepare_cuda(max_seq_len, device);
+  const Status prepared = prepare_cuda(max_seq_len, device);
+  if (prepared.code() != Code::kCacheMiss) return prepared;
+  // Whoever has named a directory thinks that it was looked into.
+  return Status(prepared.code(), prepared.message() + passed_over_text(engine_->kernels().store().layers()));
 }
 
 Status Op::not_prepared(int64_t max_seq_len) const {

@@ -18,6 +18,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr size_t kShownDigits = 12;  // of a digest: enough to find the file
+
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
@@ -63,9 +65,12 @@ ArtifactKey artifact_key(const CompileRequest& request) {
 }
 
 Status missing_kernel(const CompileRequest& request) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(artifact_key(request)));
+  const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
   return Status(Code::kCacheMiss,
-                fmt::format("the kernel {} {} ({}) for {} is in no cache directory", request.spec->op(),
-                            to_string(request.direction), describe(request.config), request.device.arch));
+                fmt::format("the kernel {} ({}), key {}, for {} is in no cache directory", plan.kernel_name,
+                            describe(request.config), digest.substr(0, kShownDigits), request.device.arch));
 }
 
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,

@@ -36,7 +36,7 @@ using KernelBinaryPtr = std::shared_ptr<const KernelBinary>;
 
 ArtifactKey artifact_key(const CompileRequest& request);
 
-// kCacheMiss: the kernel of the request is in no layer.
+// kCacheMiss: the kernel of the request is in no layer. It is named, and its key.
 Status missing_kernel(const CompileRequest& request);
 
 class KernelCache {

@@ -145,22 +145,6 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
   return {};
 }
 
-std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
-  std::vector<VerifiedFile> passed;
-  for (const CacheLayerPtr& layer : layers) {
-    if (layer->remote()) continue;
-    const Status problem = layer->tree() != nullptr ? layer->tree()->problem() : layer->health();
-    if (!problem.ok()) {
-      passed.push_back({layer->path(), problem.message()});
-    } else if (!layer->writable() && !path_health(layer->path()).exists) {
-      passed.push_back({layer->path(),
-                        "it does not exist; HSTUJIT_CACHE_PATH names what is only read, and "
-                        "HSTUJIT_CACHE_DIR where kernels are kept"});
-    }
-  }
-  return passed;
-}
-
 std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
   PassedOverFiles damaged;

@@ -59,10 +59,6 @@ std::string network_file_system(decltype(statfs::f_type) type);
 // What is wrong with the directory that is written; `health` is of its path.
 std::vector<Finding> user_directory_findings(const std::string& path, const PathHealth& health);
 
-// Of the layers on this machine, those that a look-up passes over as a whole, and why: by path, with one sentence. The
-// directory that is written need not exist.
-std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers);
-
 // Files of a layer that no look-up uses: how many, and the first of them, of damaged ones and of those that are not
 // trusted. Reads all of it. A write in progress is none.
 std::vector<Finding> entry_findings(const CacheLayer& layer);

@@ -4,13 +4,13 @@
 #include <optional>
 #include <string_view>
 
+#include "autotune_cache/layers_passed_over.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/engine/nearest_entry.h"
-#include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {

@@ -10,8 +10,12 @@
 namespace hstujit::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class ServingTest : public RuntimeTest {
  protected:
@@ -164,6 +168,53 @@ TEST_F(ServingTest, AnOpOfTheServingMachineIsPreparedFromTheBundle) {
   const EnginePtr there = serving(bundle_of(engine));
   EXPECT_TRUE(make_op(there)->prepare(256, 0).ok());
   EXPECT_EQ(make_op(there, Backend::kCuda, R"(, "score": "relu")")->prepare(256, 0).code(), Code::kCacheMiss);
+}
+
+TEST_F(ServingTest, AMissNamesTheKernelAndItsKeyAndTheLayersThatAreNotUsed) {
+  prewarmed(make_engine(), small());
+  const std::string whole = bundle_of(make_engine());
+  ASSERT_TRUE(write_file_atomically(at("damaged"), "no bundle").ok());
+  std::filesystem::create_directory(at("open"));
+  std::filesystem::permissions(at("open"), std::filesystem::perms::all);
+  const auto miss = [&](const std::string& layer) {
+    const Status missed = make_op(serving(layer), Backend::kCuda, R"(, "score": "relu")")->prepare(256, 0);
+    EXPECT_EQ(missed.code(), Code::kCacheMiss);
+    EXPECT_THAT(missed.message(),
+                AllOf(StartsWith("the kernel hstu_attention_forward_"),
+                      ContainsRegex(", key [0-9a-f]{12}, for sm_90a? is in no cache directory, and the policy")));
+    return missed.message();
+  };
+  EXPECT_THAT(miss(whole), Not(HasSubstr("nothing of")));
+  EXPECT_THAT(miss(at("absent")), HasSubstr("; nothing of \"" + at("absent") + "\" is used: it does not exist"));
+  for (const char* layer : {"damaged", "open"})
+    EXPECT_THAT(miss(at(layer)), HasSubstr("; nothing of \"" + at(layer) + "\" is used: ")) << layer;
+  const std::string both = miss(at("absent") + ":" + at("damaged"));
+  EXPECT_THAT(both, AllOf(HasSubstr("absent\" is used"), HasSubstr("damaged\" is used")));
+}
+
+TEST_F(ServingTest, KernelsOfTwoTypesAreNotOneSentence) {
+  auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [
+      {"name": "a", "op": "layer_norm", "width": 64, "dtype": "bf16", "rows": 1000},
+      {"name": "b", "op": "layer_norm", "width": 64, "dtype": "fp16", "rows": 1000},
+      {"name": "c", "op": "layer_norm", "width": 64, "dtype": "fp16", "rows": 1000}]})",
+                             "test", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  OperationOptions check;
+  check.check = true;
+  for (const char* policy : {"heuristic", "fail"}) {
+    values_["HSTUJIT_ON_MISS"] = policy;
+    check.check = policy == std::string_view("heuristic");
+    const Json rows = prewarm(*make_engine(), *config, check).report["instances"];
+    std::vector<std::string> messages;
+    for (const Json& row : rows) {
+      messages.push_back(row["error"]["message"].get<std::string>());
+      EXPECT_THAT(messages.back(), HasSubstr(", key " + row["key"].get<std::string>().substr(0, 12) + ","));
+    }
+    ASSERT_EQ(messages.size(), 3u);
+    EXPECT_THAT(messages[0], StartsWith("the kernel layer_norm_forward_bf16_"));
+    EXPECT_THAT(messages[1], StartsWith("the kernel layer_norm_forward_fp16_"));
+    EXPECT_EQ(messages[1], messages[2]);
+  }
 }
 
 TEST_F(ServingTest, PrewarmCompilesNothingUnderFailAndNamesWhatIsMissing) {

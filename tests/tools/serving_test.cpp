@@ -89,7 +89,7 @@ TEST_F(Serving, ABundleIsAllThatTheLibraryNeeds) {
   EXPECT_EQ(without.code, 1);
   EXPECT_THAT(without.last_line(), HasSubstr("0 compiled, 0 hits, "));
   EXPECT_THAT(without.last_line(), HasSubstr(" missing"));
-  EXPECT_THAT(without.err, AllOf(HasSubstr("rank-256 forward 256"), HasSubstr(": the kernel hstu_attention forward")));
+  EXPECT_THAT(without.err, AllOf(HasSubstr("rank-256 forward 256"), HasSubstr(": the kernel hstu_attention_forward_")));
 }
 
 TEST_F(Serving, AnImportedBundleServesAsWell) {
