@@ -92,6 +92,19 @@ TEST_F(Serving, ABundleIsAllThatTheLibraryNeeds) {
   EXPECT_THAT(without.err, AllOf(HasSubstr("rank-256 forward 256"), HasSubstr(": the kernel hstu_attention_forward_")));
 }
 
+TEST_F(Serving, RecordsThatAreShippedAreCountedAndListedOnDemand) {
+  const std::string program = install("origin", true);
+  ASSERT_EQ(run_program(prewarm(program), origin_variables()).code, 0);
+  const Outcome usual = run_program({program, "cache", "ls"}, origin_variables());
+  EXPECT_THAT(usual.out, HasSubstr("  user\n"));
+  EXPECT_THAT(usual.out, testing::Not(HasSubstr("  shipped\n")));
+  EXPECT_THAT(usual.last_line(), testing::ContainsRegex(" tuning records, [0-9]+ of them shipped with the library "
+                                                        "\\(--shipped\\), 9 choices$"));
+  const Outcome all = run_program({program, "cache", "ls", "--shipped"}, origin_variables());
+  EXPECT_THAT(all.out, AllOf(HasSubstr("  user\n"), HasSubstr("  shipped\n")));
+  EXPECT_THAT(all.last_line(), HasSubstr(" of them shipped with the library, 9 choices"));
+}
+
 TEST_F(Serving, AnImportedBundleServesAsWell) {
   const std::string origin = install("origin", true), serving = install("serving", false);
   const std::string bundle = (scratch_.path() / "model.hstujit").string();

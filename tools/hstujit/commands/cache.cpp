@@ -29,7 +29,8 @@ namespace {
 struct CacheOptions : Options {
   uint64_t max_bytes = 0;
   std::string nvrtc;
-  std::string file;  // export, import: the bundle
+  std::string file;      // export, import: the bundle
+  bool shipped = false;  // ls
 };
 
 constexpr int kCompressionLevel = 12;  // of zstd: the last before it becomes slow; reading is as quick for any
@@ -68,7 +69,9 @@ void print_kernels(const Json& kernels, bool wide) {
   if (!table.empty()) table.print(wide);
 }
 
-void print_records(const Json& records, bool wide) {
+bool is_shipped(const Json& record) { return text_of(record, "role") == "shipped"; }
+
+void print_records(const Json& records, bool wide, bool shipped) {
   Table table({{"record"},
                {"operator"},
                {"direction"},
@@ -80,6 +83,7 @@ void print_records(const Json& records, bool wide) {
                {"role"},
                {"directory", Align::kLeft, Show::kWide}});
   for (const Json& record : records) {
+    if (!shipped && is_shipped(record)) continue;
     table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
                text_of(record, "device"), bucket_text(record), config_text(member(record, "winner")),
                text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "role"),
@@ -88,22 +92,28 @@ void print_records(const Json& records, bool wide) {
   if (!table.empty()) table.print(wide);
 }
 
-size_t print_list(const Json& report, const Options& options) {
+// Of the records that the library has with it, their number, and with `all` the records, too.
+size_t print_entries(const Json& report, bool wide, bool all) {
   const Json& kernels = member(report, "kernels");
   const Json& records = member(report, "tuning");
-  print_kernels(kernels, options.wide);
-  if (!kernels.empty() && !records.empty()) write_text(stdout, "\n");
-  print_records(records, options.wide);
-  const auto shipped = std::count_if(records.begin(), records.end(),
-                                     [](const Json& record) { return text_of(record, "role") == "shipped"; });
-  if (!kernels.empty() || !records.empty()) write_text(stdout, "\n");
+  const auto shipped = std::count_if(records.begin(), records.end(), is_shipped);
+  const bool any_record = all ? !records.empty() : shipped < static_cast<std::ptrdiff_t>(records.size());
+  print_kernels(kernels, wide);
+  if (!kernels.empty() && any_record) write_text(stdout, "\n");
+  print_records(records, wide, all);
+  if (!kernels.empty() || any_record) write_text(stdout, "\n");
   print("{}, {}; {}{}, {}\n", count_text(static_cast<double>(kernels.size()), "kernel"),
         bytes_text(number_of(report, "bytes")), count_text(static_cast<double>(records.size()), "tuning record"),
-        shipped > 0 ? fmt::format(", {} of them shipped with the library", shipped) : "",
+        shipped > 0 ? fmt::format(", {} of them shipped with the library{}", shipped, all ? "" : " (--shipped)") : "",
         count_text(static_cast<double>(member(report, "choices").size()), "choice"));
   for (const Json& folder : member(report, "not_read"))
     print_error(fmt::format("{} is not read: {}", text_of(folder, "path"), text_of(folder, "problem")));
   return 0;
+}
+
+size_t print_list(const Json& report, const Options& options) { return print_entries(report, options.wide, false); }
+size_t print_whole_list(const Json& report, const Options& options) {
+  return print_entries(report, options.wide, true);
 }
 
 size_t print_verification(const Json& report, const Options&) {
@@ -258,13 +268,15 @@ void add_cache(CLI::App& app, Action& action) {
   cache.require_subcommand(1);
 
   CLI::App& list = *cache.add_subcommand("ls", "List kernels and tuning records of every cache directory");
+  list.add_flag("--shipped", options->shipped, "list the tuning records that are shipped with the library, too");
   add_cache_dir(list, *options);
   add_wide(list, *options);
   add_json(list, *options);
   list.callback([options, &action] {
     action = [options] {
       return report_on_existing(
-          *options, [](hstujit_context* c) { return report_of(&hstujit_cache_list, c); }, print_list);
+          *options, [](hstujit_context* c) { return report_of(&hstujit_cache_list, c); },
+          options->shipped ? print_whole_list : print_list);
     };
   });
 
