@@ -137,6 +137,15 @@ TEST_F(Compiling, ExplainSaysWhereTheKernelIs) {
   EXPECT_THAT(hstujit_tool(explain).out, HasSubstr("hit in " + scratch_.cache()));
 }
 
+TEST_F(Compiling, ExplainSaysThatNoDirectoryCanBeUsed) {
+  fs::create_directory(scratch_.cache());
+  fs::permissions(scratch_.cache(), fs::perms::all);
+  const Outcome outcome =
+      hstujit_tool({"explain", "--config", config_, "--arch", "sm_90a", "--cache-dir", scratch_.cache()});
+  EXPECT_THAT(outcome.out, HasSubstr("miss; no cache directory can be used; on a miss: heuristic"));
+  EXPECT_THAT(outcome.err, HasSubstr("nothing of " + scratch_.cache() + " is used"));
+}
+
 TEST_F(Compiling, ADamagedKernelIsNamedByVerifyAndBuiltAnew) {
   ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
   EXPECT_EQ(hstujit_tool({"cache", "verify", "--cache-dir", scratch_.cache()}).code, 0);

@@ -18,7 +18,10 @@ Cell cache_cell(const Json& row) {
     const std::string directory = text_of(cache, "directory");
     return {fmt::format("hit in {}", directory.empty() ? text_of(cache, "layer") : directory), Tone::kGood};
   }
-  return {fmt::format("miss; searched {}; on a miss: {}", text_of(cache, "searched"), text_of(row, "on_miss")),
+  const bool any = !member(cache, "searched").empty();
+  return {fmt::format("miss; {}; on a miss: {}",
+                      any ? "searched " + text_of(cache, "searched") : "no cache directory can be used",
+                      text_of(row, "on_miss")),
           Tone::kBad};
 }
 
