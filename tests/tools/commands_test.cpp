@@ -373,7 +373,7 @@ TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {
 TEST(Host, RepeatsAreComparedWithTheFirstLaunch) {
   const Scratch scratch;
   const std::vector<std::string> run = {
-      "run", "--config", scratch.config(R"("directions": ["backward"])"), "--backend", "host", "--repeat", "3"};
+      "run", "--config", scratch.config(R"("directions": ["backward"])"), "--backend", "host", "--repeats", "3"};
   const Outcome outcome = hstujit_tool(run, {{"HSTUJIT_DETERMINISTIC", "1"}});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("3 of 3"));

@@ -12,6 +12,7 @@ TEST(Duration, TakesUnits) {
   EXPECT_EQ(*parse_duration("90"), 90);
   EXPECT_EQ(*parse_duration("60s"), 60);
   EXPECT_EQ(*parse_duration("2m"), 120);
+  EXPECT_EQ(*parse_duration("2min"), 120);
   EXPECT_EQ(*parse_duration("1.5h"), 5400);
   EXPECT_EQ(*parse_duration(std::to_string(kMaxBudgetSeconds)), static_cast<double>(kMaxBudgetSeconds));
 }

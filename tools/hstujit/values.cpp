@@ -38,9 +38,10 @@ Result<double> parse_duration(std::string_view text) {
     if (number->rest == "h") factor = 3600;
   }
   if (factor == 0 || number->value <= 0 || number->value * factor > static_cast<double>(kMaxBudgetSeconds)) {
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is no duration; allowed: a number above 0 with s, m or h, such as 60s, up to {}s",
-                              quote(text), kMaxBudgetSeconds));
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("{} is no duration; allowed: a number above 0 with s, m, min or h, such as 60s, up to {}s",
+                    quote(text), kMaxBudgetSeconds));
   }
   return number->value * factor;
 }

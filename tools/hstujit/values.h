@@ -9,7 +9,7 @@
 
 namespace hstujit {
 
-// "90", "90s", "2m", "1.5h" in seconds; above 0.
+// "90", "90s", "2m", "2min", "1.5h" in seconds; above 0.
 Result<double> parse_duration(std::string_view text);
 
 std::string count_text(double count, std::string_view noun);  // "1 key" "2 keys" "0 tuning records"

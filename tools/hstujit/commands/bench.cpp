@@ -116,7 +116,7 @@ void add_bench(CLI::App& app, Action& action) {
   config->excludes(grid);
   add_op(command, *options);
   command.add_option("--out", options->out, "also write the report to this file")->type_name("FILE");
-  command.add_option("--repeats", options->repeats, "timed launches of each instance; default: 50")
+  command.add_option("--repeats,--repeat", options->repeats, "timed launches of each instance; default: 50")
       ->type_name("N")
       ->transform(whole_number_from(1, kMaxRepeats));
   add_device(command, *options);

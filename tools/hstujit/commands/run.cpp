@@ -18,7 +18,7 @@ struct RunOptions : Options {
   bool check = false;
   uint64_t seed = 0;
   int64_t max_rows = 0;
-  int repeat = 1;
+  int repeats = 1;
 };
 
 // CLI11 would take -1, and numbers that are too large, for others.
@@ -28,7 +28,7 @@ Cell verdict(const Json& row) {
   return row["agrees"] == true ? Cell("agrees", Tone::kGood) : Cell("differs", Tone::kBad);
 }
 
-// Of the launches of --repeat, how many gave the same bytes.
+// Of the launches of --repeats, how many gave the same bytes.
 Cell equal_launches(const Json& row) {
   if (!row.contains("repeats")) return "";
   const bool all = row["repeats_equal"] == row["repeats"];
@@ -77,7 +77,7 @@ Status run(const RunOptions& options) {
   run.check = options.check ? 1 : 0;
   run.seed = options.seed;
   run.max_rows = options.max_rows;
-  run.repeats = options.repeat;
+  run.repeats = options.repeats;
   const Result<Report> report = run_operation(&hstujit_run, "run", options, config.get(), run);
   return naming_the_host_backend(report.ok() ? show(*report, options, print_report) : report.status(), options);
 }
@@ -98,7 +98,7 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("N")
       ->transform(whole_number_from(1, kMaxRowsOfRun));
   command
-      .add_option("--repeat", options->repeat,
+      .add_option("--repeats,--repeat", options->repeats,
                   "launches on the same input, whose outputs are compared bitwise; past 1, exit 1 when some differ and "
                   "deterministic kernels are asked for")
       ->type_name("N")
