@@ -192,10 +192,14 @@ def emit(
 
 @checked
 def freeze(
-    config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
+    config: Source,
+    *,
+    arch: str | os.PathLike[str] | None = None,
+    op: str | None = None,
+    context: Context | None = None,
 ) -> dict[str, Any]:
-    """Which kernel each key gets now: the content of a file for ``HSTUJIT_FROZEN``."""
-    return _call(library.hstujit_freeze, config, context, None, arch=encode(arch))
+    """Which kernel each key gets now, or those of one instance: the content of a file for ``HSTUJIT_FROZEN``."""
+    return _call(library.hstujit_freeze, config, context, None, arch=encode(arch), op_name=encode(op))
 
 
 __all__ = ["bench", "check_config", "emit", "explain", "freeze", "prewarm", "run", "tune"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
@@ -24,7 +24,8 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     Args:
         cache_dir: where kernels are kept. None: ``HSTUJIT_CACHE_DIR``, else ``$XDG_CACHE_HOME/hstujit``, else
             ``$HOME/.cache/hstujit``.
-        cache_path: read-only layers, separated by ``:``. None: ``HSTUJIT_CACHE_PATH``.
+        cache_path: read-only layers, directories or bundles: one path, a list of them, or a text in which ``:``
+            separates them. None: ``HSTUJIT_CACHE_PATH``.
         on_miss: ``"heuristic"`` compiles the expected best kernel, ``"tune"`` measures first, ``"fail"`` raises
             :class:`hstujit.errors.CacheMissError`. None: ``HSTUJIT_ON_MISS``.
         deterministic: only kernels whose results have the same bits every time. False: ``HSTUJIT_DETERMINISTIC``.
@@ -39,7 +40,7 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
         self,
         *,
         cache_dir: str | os.PathLike[str] | None = None,
-        cache_path: str | None = None,
+        cache_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
         on_miss: str | None = None,
         deterministic: bool = False,
         log: Log | None = None,
@@ -50,7 +51,7 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
         self._log = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
         options = _structs.ContextOptions(
             cache_dir=encode(cache_dir),
-            cache_path=encode(cache_path),
+            cache_path=encode(_separated(cache_path)),
             on_miss=_structs.ON_MISS[on_miss],
             log=self._log,
             deterministic=int(deterministic),
@@ -62,6 +63,20 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     def doctor(self) -> dict[str, Any]:
         """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""
         return json_of(library.hstujit_doctor, self._handle)
+
+
+def _separated(cache_path: Any) -> str | None:
+    """As ``HSTUJIT_CACHE_PATH`` has it. A list of none is the variable's opposite: no layer."""
+    if cache_path is None or isinstance(cache_path, str):
+        return cache_path
+    paths = [cache_path] if isinstance(cache_path, os.PathLike) else cache_path
+    if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise InvalidArgumentError(f"cache_path is {shown(cache_path)}; it must be a text, a path or a list of them")
+    names = [os.fsdecode(path) for path in paths]
+    for name in names:
+        if ":" in name:
+            raise InvalidArgumentError(f"cache_path has {name!r}; a path with ':' cannot be one of several layers")
+    return ":".join(names)
 
 
 def _log_caller(log: Log) -> Callable[[Any, bytes, bytes], None]:

@@ -102,6 +102,32 @@ class Contexts(Scratch):
         with mock.patch.dict(os.environ, HSTUJIT_ON_MISS="perhaps"), self.assertRaisesRegex(errors.Error, "perhaps"):
             hstujit.Context()
 
+    def test_layers_that_are_only_read(self):
+        path, other = self.folder / "layer", self.folder / "other"
+        path.mkdir()
+
+        def layers(cache_path):
+            context = hstujit.Context(cache_dir=self.folder / "cache", cache_path=cache_path)
+            report = hstujit.explain(CONFIG, arch="H200", context=context)
+            found = report["instances"][0]["cache"]["searched"] + [
+                layer["path"] for layer in report.get("passed_over", [])
+            ]
+            return [name for name in found if name in (str(path), str(other))]
+
+        for one in (path, str(path), [path], (str(path),)):
+            self.assertEqual(layers(one), [str(path)])
+        for both in (f"{path}:{other}", [path, other], (str(path), other)):
+            self.assertEqual(layers(both), [str(path), str(other)])
+        with mock.patch.dict(os.environ, HSTUJIT_CACHE_PATH=str(path)):
+            self.assertEqual(layers(None), [str(path)])
+        for wrong in (3, b"x", [3], {"a": 1}):
+            with self.assertRaisesRegex(
+                errors.InvalidArgumentError, "cache_path is .*; it must be a text, a path or a"
+            ):
+                hstujit.Context(cache_path=wrong)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_path has 'a:b'; a path with ':' cannot be one"):
+            hstujit.Context(cache_path=[path, "a:b"])
+
     def test_doctor(self):
         self.assertIn("findings", self.context.doctor())
 
@@ -219,6 +245,14 @@ class Commands(Scratch):
     def test_explain_and_check_need_no_gpu(self):
         self.assertIn("hstu_attention", json.dumps(hstujit.explain(CONFIG, arch="H200", context=self.context)))
         self.assertTrue(hstujit.check_config(CONFIG, arch="H200", context=self.context))
+
+    def test_freeze_takes_one_instance(self):
+        (instance,) = CONFIG["ops"] if isinstance(CONFIG, dict) else CONFIG
+        config = [instance, {**instance, "name": "b", "heads": 4}]
+        both, one = (hstujit.freeze(config, arch="H200", op=op, context=self.context)["choices"] for op in (None, "b"))
+        self.assertEqual(len(both), 2 * len(one))
+        with self.assertRaisesRegex(errors.NotFoundError, "it has: a, b"):
+            hstujit.freeze(config, arch="H200", op="bb", context=self.context)
 
     def test_run_on_the_host(self):
         report = hstujit.run(CONFIG, backend="host", check=True, context=self.context)
