@@ -155,7 +155,7 @@ TEST_F(EngineTest, PolicyFailCompilesNothing) {
   values_["HSTUJIT_ON_MISS"] = "fail";
   const Status miss = prepare(make_engine());
   EXPECT_EQ(miss.code(), Code::kCacheMiss);
-  EXPECT_THAT(miss.message(), HasSubstr("hstu_attention forward"));
+  EXPECT_THAT(miss.message(), HasSubstr("the kernel hstu_attention_forward_"));
   EXPECT_THAT(miss.message(), HasSubstr("prewarm"));
   EXPECT_EQ(compiler_->compiles, 0);
   values_.erase("HSTUJIT_ON_MISS");
