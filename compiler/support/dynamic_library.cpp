@@ -7,15 +7,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "compiler/support/elf.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
-
-constexpr std::string_view kElf =
-    "\x7f"
-    "ELF";  // what a library begins with
 
 // dlerror is per thread: asking at once gives this thread's reason.
 std::string loader_reason() {
@@ -35,13 +32,10 @@ Result<DynamicLibrary> DynamicLibrary::open(const std::string& what, const std::
                                             Code code, Keep keep) {
   std::string tried;
   for (const std::string& candidate : candidates) {
-    // A path: the loader would wait for a pipe's writer, and for what a file of /proc has yet to say.
+    // A path: the loader would wait for a pipe's writer, and for what a file of /proc has yet to say, and the process
+    // would end where it reads behind the end of a file that was cut off.
     if (candidate.find('/') != std::string::npos) {
-      Status status = check_regular_file("load", candidate);
-      if (status.ok()) {
-        const Result<FileHead> head = read_file_head(candidate, kElf.size());
-        if (!head.ok() || head->bytes != kElf) status = Status(Code::kIo, "it is no shared library");
-      }
+      const Status status = check_shared_library(candidate);
       if (status.code() == Code::kIo) {
         tried += fmt::format("{}{} ({})", tried.empty() ? "" : "; ", printable(candidate), status.message());
         continue;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "compiler/support/descriptor.h"
+#include "compiler/support/elf.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/text.h"
@@ -202,7 +203,7 @@ std::string plain_path(const std::filesystem::path& path) {
 }
 
 bool is_program(const std::filesystem::path& path) {
-  return check_regular_file("execute", path).ok() && ::access(path.c_str(), X_OK) == 0;
+  return check_program(path).ok() && ::access(path.c_str(), X_OK) == 0;
 }
 
 Status check_output(const std::filesystem::path& path) { return find_output(path).status(); }

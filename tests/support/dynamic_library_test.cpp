@@ -1,11 +1,16 @@
 #include "compiler/support/dynamic_library.h"
 
+#include <elf.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler/support/files.h"
 
@@ -15,6 +20,24 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+
+Elf64_Ehdr header_of(const std::string& library) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, library.data(), sizeof(header));
+  return header;
+}
+
+// Where the last byte ends that the loader maps.
+size_t end_of_segments(const std::string& library) {
+  const Elf64_Ehdr header = header_of(library);
+  size_t end = 0;
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, library.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
+    if (segment.p_type == PT_LOAD) end = std::max<size_t>(end, segment.p_offset + segment.p_filesz);
+  }
+  return end;
+}
 
 TEST(DynamicLibrary, TheFirstThatOpensIsTaken) {
   const auto library = DynamicLibrary::open("the maths library", {"/nowhere/libm.so", "libm.so.6"}, Code::kNotFound);
@@ -50,6 +73,45 @@ TEST(DynamicLibrary, WhatIsNoRegularFileIsNotOpened) {
   EXPECT_FALSE(DynamicLibrary::open("the CUDA driver", {"/proc/kmsg"}, Code::kNoDriver).ok());
   EXPECT_THAT(DynamicLibrary::open("the CUDA driver", {"/proc/version"}, Code::kNoDriver).status().message(),
               HasSubstr("/proc/version (it is no shared library)"));
+}
+
+// The loader maps what the headers tell of, and a page behind the end of the file ends the process.
+TEST(DynamicLibrary, WhatIsCutOffIsNotOpened) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const auto maths = DynamicLibrary::open("the maths library", {"libm.so.6"}, Code::kNotFound);
+  ASSERT_TRUE(maths.ok());
+  const auto whole = read_file(maths->path(), size_t{1} << 30);
+  ASSERT_TRUE(whole.ok());
+  const std::string path = folder->path() / "libm.so";
+  const auto reason = [&](const std::string& bytes) {
+    EXPECT_TRUE(write_file_atomically(path, bytes).ok());
+    return DynamicLibrary::open("the maths library", {path}, Code::kNotFound).status().message();
+  };
+  EXPECT_EQ(reason(*whole), "");
+  const auto header = header_of(*whole);
+  // Within the header, behind it, within the table of segments, behind it, and further on to the last segment's end.
+  const size_t table = header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr);
+  std::vector<size_t> sizes = {4, 20, 63, 64, 65, table - 1, table, table + 1, 4096, whole->size() / 2};
+  sizes.push_back(end_of_segments(*whole) - 1);
+  for (const size_t size : sizes) {
+    EXPECT_THAT(reason(whole->substr(0, size)), HasSubstr(fmt::format("it is cut off: it has {} bytes", size)));
+  }
+  for (const size_t size : {0, 1, 3}) EXPECT_THAT(reason(whole->substr(0, size)), HasSubstr("it is no shared library"));
+
+  const auto changed = [&](auto change) {
+    std::string bytes = *whole;
+    Elf64_Ehdr other = header;
+    change(other);
+    std::memcpy(bytes.data(), &other, sizeof(other));
+    return reason(bytes);
+  };
+  const auto of_another = HasSubstr("it is a shared library for another kind of machine");
+  EXPECT_THAT(changed([](auto& other) { other.e_machine = EM_S390; }), of_another);
+  EXPECT_THAT(changed([](auto& other) { other.e_ident[EI_CLASS] = ELFCLASS32; }), of_another);
+  EXPECT_THAT(changed([](auto& other) { other.e_phoff = ~uint64_t{0}; }), HasSubstr("it is no shared library"));
+  EXPECT_THAT(changed([](auto& other) { other.e_type = ET_REL; }), HasSubstr("it is no shared library"));
+  EXPECT_THAT(changed([](auto& other) { other.e_phnum = 0; }), HasSubstr("it is no shared library"));
 }
 
 TEST(DynamicLibrary, AMissingFunctionIsNamed) {

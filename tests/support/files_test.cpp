@@ -101,6 +101,16 @@ TEST_F(Files, OnlyRegularFilesAreRead) {
   EXPECT_TRUE(is_program("/bin/sh"));
   EXPECT_FALSE(is_program(folder_->path()));
   EXPECT_FALSE(is_program(path("f")));
+  // One that was cut off would end where it touches what is not there; a script has no such bytes.
+  const auto sh = whole_file("/bin/sh");
+  ASSERT_TRUE(sh.ok());
+  for (const auto& [name, bytes] : {std::pair<const char*, std::string>{"whole", *sh},
+                                    {"part", sh->substr(0, sh->size() / 2)},
+                                    {"script", "#!/bin/sh\n"}}) {
+    ASSERT_TRUE(write_file_atomically(path(name), bytes).ok());
+    std::filesystem::permissions(path(name), std::filesystem::perms::owner_all);
+    EXPECT_EQ(is_program(path(name)), name != std::string_view("part")) << name;
+  }
 }
 
 TEST_F(Files, ANameIsNotCutOffAtANul) {
