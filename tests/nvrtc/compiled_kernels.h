@@ -33,7 +33,6 @@ class CompiledKernels : public testing::Test {
     EXPECT_EQ(rejects, "") << spec.to_json() << describe(config);
   }
 
- private:
   std::shared_ptr<const Nvrtc> nvrtc_;
 };
 

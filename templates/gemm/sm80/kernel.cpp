@@ -62,8 +62,8 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
         {"arch", fmt::format("{} has no cp.async and no mma.sync of bf16 and tf32; sm_80 has", device.arch)});
   if (!gemm_sm80::well_formed(config)) {
     reasons.push_back(
-        {"tile", fmt::format("{} x {} of {} warpgroups in {} stages; allowed: multiples of 64, 64 columns "
-                             "for each warpgroup, two stages and more",
+        {"tile", fmt::format("{} x {} of {} warpgroups in {} stages; allowed: multiples of 64, rows a multiple of "
+                             "16 and columns of 64 for each warpgroup, two stages and more",
                              config.block_m, config.block_n, config.consumers, config.stages)});
   }
   if (config.ping_pong) reasons.push_back({"ping_pong", "ping-pong true; allowed: false, all warps share a tile"});
@@ -78,6 +78,13 @@ std::vector<Rejection> GemmSm80::reject(const Spec& spec, const Config& config, 
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   gemm::reject_size(config, resources.shared_bytes, resources.threads, device, reasons);
+  if (resources.column_sum_bytes > resources.stage_bytes_of_a) {
+    reasons.push_back(
+        {"column_sums",
+         fmt::format("sums of columns of {} threads take {} bytes, and the {} rows of a stage that they "
+                     "replace have {}",
+                     resources.threads, resources.column_sum_bytes, config.block_m, resources.stage_bytes_of_a)});
+  }
   if (resources.registers_needed > kMaxRegisters) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers; it has at most {}",
                                                 resources.registers_needed, kMaxRegisters)});

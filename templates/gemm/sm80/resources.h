@@ -18,6 +18,8 @@ struct Resources {
 
   int64_t threads = 0;           // of a CTA
   int64_t shared_bytes = 0;      // of a CTA
+  int64_t stage_bytes_of_a = 0;  // of these, a stage of the first factor
+  int64_t column_sum_bytes = 0;  // that sums of columns take of such a stage, one of each group of threads
   int64_t registers_needed = 0;  // of a thread, about
   int64_t registers_taken = 0;   // where there are more
 
