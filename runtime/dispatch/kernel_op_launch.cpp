@@ -66,9 +66,10 @@ Status KernelOp::launch_host(const hstujit_value* values, size_t count) const {
   if (!failure.none()) return checker_.explain(failure, values, placement);
   const int64_t max_seq_len = max_seq_len_of(values);
   if (table_.find(kHostContext, bucket_of(max_seq_len)) == nullptr) return not_prepared(max_seq_len);
-  if (nothing_to_write) return {};
-  // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds.
+  // The host backend reads offsets on the way to its loops, so a wrong one would be an access out of bounds. One that
+  // ends up in no row is a mistake all the same: the next launch has rows.
   HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
+  if (nothing_to_write) return {};
   return host_.load(std::memory_order_acquire)->launch(signature_, values);
 }
 

@@ -72,6 +72,21 @@ TEST_F(HostBackendTest, ALengthThatWasNotPreparedIsRefused) {
   EXPECT_EQ(backend_->launches, 2);
 }
 
+// Offsets are a mistake of the caller's also where they end up in no row.
+TEST_F(HostBackendTest, OffsetsAreCheckedWithNothingToWrite) {
+  ASSERT_TRUE(op_->prepare(128, -1).ok());
+  FakeLaunch values(make_instance(), {.rows = {0, 0}, .num_targets = {}, .max_seq_len = 128}, kDLCPU);
+  const auto launch = [&] { return op_->launch(values.values.data(), values.values.size(), nullptr); };
+  EXPECT_TRUE(launch().ok());
+  auto* const offsets = static_cast<int64_t*>(values.tensor("seq_offsets").data);
+  offsets[0] = -5;
+  EXPECT_EQ(launch().message(), "seq_offsets[0] is -5; it must be 0");
+  offsets[0] = 0;
+  offsets[1] = int64_t{1} << 62;
+  EXPECT_EQ(launch().code(), Code::kInvalidArgument);
+  EXPECT_EQ(backend_->launches, 0);
+}
+
 TEST_F(HostBackendTest, OneKernelServesEveryLengthThatWasPrepared) {
   for (const int64_t length : {128, 256, 128, 4096}) ASSERT_TRUE(op_->prepare(length, -1).ok());
   for (const int64_t length : {128, 200, 4000}) EXPECT_TRUE(launch(length).ok()) << length;
