@@ -93,7 +93,8 @@ typedef void (*hstujit_progress_callback)(void* user, size_t done, size_t total,
 
 typedef struct hstujit_context_options {
   size_t size;
-  const char* cache_dir;  /* NULL: HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit, else $HOME/.cache/hstujit */
+  /* NULL or "": HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit, else $HOME/.cache/hstujit */
+  const char* cache_dir;
   const char* cache_path; /* NULL: HSTUJIT_CACHE_PATH; read-only layers, ':'-separated */
   hstujit_miss_policy on_miss;
   hstujit_log_callback log; /* NULL: stderr, for the categories in HSTUJIT_LOG */
@@ -286,6 +287,7 @@ HSTUJIT_API hstujit_status hstujit_cache_verify(hstujit_context*, hstujit_text* 
 HSTUJIT_API hstujit_status hstujit_cache_prune(hstujit_context*, uint64_t max_bytes, hstujit_text* report);
 /* Removes the entries that this version of NVRTC built, "13.0", whatever their age. */
 HSTUJIT_API hstujit_status hstujit_cache_prune_nvrtc(hstujit_context*, const char* version, hstujit_text* report);
+/* The directory that is written; HSTUJIT_NOT_FOUND where there is none. */
 HSTUJIT_API hstujit_status hstujit_cache_path(hstujit_context*, hstujit_text* out);
 
 typedef struct hstujit_cache_export_options {

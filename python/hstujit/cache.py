@@ -29,7 +29,11 @@ class Cache:
 
     @property
     def path(self) -> pathlib.Path:
-        """The directory that is written."""
+        """The directory that is written.
+
+        Raises:
+            hstujit.errors.NotFoundError: there is none.
+        """
         return pathlib.Path(text_of(library.hstujit_cache_path, handle_of(self._context)))
 
     def list(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     """Cache layers, policy and compiled kernels. Any thread may use it.
 
     Args:
-        cache_dir: where kernels are kept. None: ``HSTUJIT_CACHE_DIR``, else ``$XDG_CACHE_HOME/hstujit``, else
+        cache_dir: where kernels are kept. None or ``""``: ``HSTUJIT_CACHE_DIR``, else ``$XDG_CACHE_HOME/hstujit``, else
             ``$HOME/.cache/hstujit``.
         cache_path: read-only layers, directories or bundles: one path, a list of them, or a text in which ``:``
             separates them. None: ``HSTUJIT_CACHE_PATH``.

@@ -173,7 +173,13 @@ hstujit_status hstujit_cache_path(hstujit_context* context, hstujit_text* out) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(out, "where the text goes");
-    return give_text(context->engine->kernels().store().directories().user, out);
+    const std::string& user = context->engine->kernels().store().directories().user;
+    if (user.empty()) {
+      return Status(
+          Code::kNotFound,
+          "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; cache_dir names one");
+    }
+    return give_text(user, out);
   });
 }
 

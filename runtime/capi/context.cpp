@@ -12,7 +12,7 @@ namespace {
 
 Status read_options(const hstujit_context_options* from, EngineOptions* options) {
   HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_context_options", from, kFirstContextOptions));
-  if (given.cache_dir != nullptr) options->cache_dir = given.cache_dir;
+  if (given.cache_dir != nullptr && *given.cache_dir != 0) options->cache_dir = given.cache_dir;
   if (given.cache_path != nullptr) options->cache_path = given.cache_path;
   switch (given.on_miss) {
     case HSTUJIT_ON_MISS_DEFAULT:

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -213,6 +215,38 @@ TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
   hstujit_context* context = nullptr;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_STREQ(hstujit_last_error(), "deterministic is 2; it must be 0 or 1");
+}
+
+TEST_F(CapiTest, WithoutACacheDirectoryThereIsNoPath) {
+  const std::string names[] = {"HSTUJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
+  std::map<std::string, std::optional<std::string>> before;
+  for (const std::string& name : names) {
+    const char* const value = std::getenv(name.c_str());
+    before[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    ::unsetenv(name.c_str());
+  }
+  // An empty directory is none that was named, as the variable's.
+  for (const char* const none : {static_cast<const char*>(nullptr), ""}) {
+    hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+    options.cache_dir = none;
+    hstujit_context* context = nullptr;
+    ASSERT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
+    hstujit_text text = {};
+    EXPECT_EQ(hstujit_cache_path(context, &text), HSTUJIT_NOT_FOUND);
+    EXPECT_STREQ(
+        hstujit_last_error(),
+        "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; cache_dir names one");
+    hstujit_context_destroy(context);
+    ::setenv("HSTUJIT_CACHE_DIR", cache_.c_str(), 1);
+    ASSERT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
+    ASSERT_EQ(hstujit_cache_path(context, &text), HSTUJIT_OK) << hstujit_last_error();
+    EXPECT_EQ(std::string(text.data), cache_);
+    hstujit_text_free(&text);
+    hstujit_context_destroy(context);
+    ::unsetenv("HSTUJIT_CACHE_DIR");
+  }
+  for (const auto& [name, value] : before)
+    if (value) ::setenv(name.c_str(), value->c_str(), 1);
 }
 
 TEST_F(CapiTest, SignaturesAreDescribed) {

@@ -210,6 +210,17 @@ class Configs(Scratch):
             with self.assertRaisesRegex(errors.InvalidArgumentError, "^" + re.escape(wrong)):
                 call()
 
+    def test_without_a_cache_directory_there_is_no_path(self):
+        names = "HSTUJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"
+        before = {name: os.environ.pop(name) for name in names if name in os.environ}
+        try:
+            for nowhere in (None, ""):
+                cache = hstujit.Cache(hstujit.Context(cache_dir=nowhere))
+                with self.assertRaisesRegex(errors.NotFoundError, "^there is no cache directory: HSTUJIT_CACHE_DIR, "):
+                    cache.path  # noqa: B018
+        finally:
+            os.environ.update(before)
+
     def test_arguments_of_a_like_kind_are_taken(self):
         class Derived(hstujit.Context):
             pass

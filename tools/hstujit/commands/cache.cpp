@@ -209,14 +209,14 @@ Status export_bundle(const CacheOptions& options) {
 Status print_path(const CacheOptions& options) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   hstujit_text text = {};
-  HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_cache_path(context.get(), &text)));
-  const std::string path(text.data, text.size);
-  hstujit_text_free(&text);
-  if (path.empty()) {
+  if (Status status = api_status(hstujit_cache_path(context.get(), &text)); !status.ok()) {
+    if (status.code() != Code::kNotFound) return status;
     return Status(Code::kInvalidArgument,
                   "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; --cache-dir "
                   "names one");
   }
+  const std::string path(text.data, text.size);
+  hstujit_text_free(&text);
   print("{}\n", path);
   return {};
 }
