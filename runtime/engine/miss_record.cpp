@@ -149,6 +149,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
     const auto [place, added] = known.emplace(tuning_digest(miss->key), recording.misses.size());
     if (added) {
       recording.misses.push_back(std::move(*miss));
+      recording.lines.push_back(line);
       recording.config.instances.push_back(std::move(*instance));
     } else if (miss->reason == MissReason::kUntuned) {
       recording.misses[place->second].reason = MissReason::kUntuned;

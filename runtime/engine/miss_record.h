@@ -43,6 +43,7 @@ Result<MissRecord> parse_miss(std::string_view line);
 struct Recording {
   std::string origin;
   std::vector<MissRecord> misses;
+  std::vector<size_t> lines;  // where each of `misses` stands first, from 1
   Config config;        // one instance for each of `misses`, in their order, with the miss's length as max_seq_len
   std::string warning;  // names the first line that was skipped and counts them; "" when none was
 };

@@ -7,6 +7,7 @@
 
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
+#include "compiler/support/text.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/operations/operation.h"
@@ -208,7 +209,8 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     };
     if (const Status status = within_memory("its data", work); !status.ok()) {
       row["error"] = error_json(status);
-      result.fail(status.with_context(task.label()));
+      const size_t line = recording.lines[chosen[done]];
+      result.fail(status.with_context(fmt::format("{}:{}: {}", printable(recording.origin), line, task.label())));
     }
     rows.push_back(std::move(row));
     report_progress(options, done + 1, chosen.size(), task.label());

@@ -14,6 +14,7 @@ namespace hstujit::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -41,7 +42,7 @@ TEST(DataMemory, WeightsCountThoughTheBatchIsSmall) {
   for (const DrawnFor use : {DrawnFor::kRunning, DrawnFor::kTiming}) {
     EXPECT_THAT(refused(addmm, use),
                 AllOf(HasSubstr("(65536, 65536) take 6.87e+10 bytes to generate; the machine has "),
-                      HasSubstr(", so the config must have parameters that make "), Not(HasSubstr("rows"))));
+                      HasSubstr(", so there must be parameters that make "), Not(HasSubstr("rows"))));
   }
 }
 
@@ -50,13 +51,38 @@ TEST(DataMemory, WhatFollowsFromTheLongestSequenceIsNotSaidToFollowFromRows) {
   EXPECT_THAT(refused(R"({"name": "d", "op": "dense_to_jagged", "width": 32, "max_seq_len": 268435456,
                           "lengths": [0, 0, 0]})"),
               AllOf(HasSubstr("dense of 3 sequences with max_seq_len 268435456 take 4.12e+11 bytes to generate; "),
-                    HasSubstr(", so the config must have fewer sequences or a smaller max_seq_len")));
+                    HasSubstr(", so there must be fewer sequences or a smaller max_seq_len")));
+}
+
+// What is said to help does: of one sequence there are no fewer, and none of a row is shorter.
+TEST(DataMemory, OnlyWhatMakesTheDataLargeIsToBeLess) {
+  const auto dense = [](const char* sizes, const char* batch) {
+    return refused(fmt::format(R"({{"name": "j", "op": "jagged_dense_bmm_broadcast_add", {}, {}}})", sizes, batch));
+  };
+  const char* const large = R"("k": 65536, "n": 65536)";
+  if (!machine_has(6e10)) {
+    EXPECT_THAT(dense(large, R"("max_seq_len": 1, "lengths": [1])"),
+                AllOf(HasSubstr("dense of 1 sequence with max_seq_len 1 take "),
+                      HasSubstr(", so there must be parameters that make dense smaller")));
+    EXPECT_THAT(dense(large, R"("max_seq_len": 128, "lengths": [100, 100, 100])"),
+                HasSubstr(", so there must be parameters that make dense smaller"));
+  }
+  if (!machine_has(1e12)) {
+    // The weights of a sequence fit; those of all of them do not, however short each is.
+    EXPECT_THAT(
+        dense(R"("k": 4096, "n": 4096)",
+              R"("max_seq_len": 1, "lengths": {"distribution": "uniform", "low": 1.0, "high": 1.0, "batch": 100000})"),
+        EndsWith(", so there must be fewer sequences"));
+    EXPECT_THAT(refused(R"({"name": "d", "op": "dense_to_jagged", "width": 4096, "max_seq_len": 268435456,
+                            "lengths": [0]})"),
+                EndsWith(", so there must be a smaller max_seq_len"));
+  }
 }
 
 TEST(DataMemory, RowsAreWhatAnOperatorWithoutSequencesHas) {
   if (machine_has(2e11)) GTEST_SKIP() << "there is room for it";
   EXPECT_THAT(refused(R"({"name": "s", "op": "silu", "width": 32, "rows": 268435456})"),
-              AllOf(HasSubstr(" of 268435456 rows take 2.75e+11 bytes"), HasSubstr("the config must have fewer rows")));
+              AllOf(HasSubstr(" of 268435456 rows take 2.75e+11 bytes"), HasSubstr("so there must be fewer rows")));
 }
 
 TEST(DataMemory, AProcessMayHaveLessThanTheMachine) {

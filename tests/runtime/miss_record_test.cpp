@@ -100,6 +100,7 @@ TEST_F(MissRecordTest, ARecordingAsksForTheBucketThatWasMissedInWhicheverMode) {
   EXPECT_EQ(result.report["keys"][0]["bucket"], 100) << "the mode of today would make 128 of it";
   // The fake GPU writes no output, so that the first check ends the tuning.
   EXPECT_EQ(result.status.code(), Code::kCheckFailed);
+  EXPECT_THAT(result.status.message(), HasSubstr(recording.origin + ":2: " + options.op_name + " forward"));
   EXPECT_GT(fake().launches, 0);
   EXPECT_EQ(recording.misses[1].key, tuning_key(*make_instance().spec, Direction::kForward, *engine->device(0), 100));
 }

@@ -14,6 +14,7 @@
 #include "compiler/spec/program.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/cgroup.h"
+#include "compiler/support/integers.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -39,7 +40,17 @@ struct DataShare {
   double bytes = 0;
   bool of_batch = false;
   std::string shape = {};  // of what does not follow from the batch
+
+  std::string named() const { return name + shape; }
 };
+
+constexpr double kWorthNaming = 1.0 / 16;  // of all bytes
+
+double bytes_of(const std::vector<DataShare>& shares) {
+  double bytes = 0;
+  for (const DataShare& share : shares) bytes += share.bytes;
+  return bytes;
+}
 
 struct DataBatch {
   const BatchSize& size;
@@ -92,6 +103,31 @@ std::vector<DataShare> shares_of(const OpSpec& spec, Direction direction, const 
   return shares;
 }
 
+// With a row of each sequence, of the axes that say so.
+template <typename IsShort>
+BatchSize with_short_axes(BatchSize batch, const IsShort& is_short) {
+  if (is_short(kSequenceAxis)) batch.rows = std::min(batch.rows, batch.sequences);
+  for (auto& [axis, rows] : batch.other_rows)
+    if (is_short(axis)) rows = std::min(rows, batch.sequences);
+  return batch;
+}
+
+// The batch's first sequence, which has as many rows as each has on average.
+BatchSize one_sequence_of(BatchSize batch) {
+  const int64_t sequences = std::max<int64_t>(batch.sequences, 1);
+  batch.sequences = 1;
+  batch.rows = ceil_div(batch.rows, sequences);
+  for (auto& [axis, rows] : batch.other_rows) rows = ceil_div(rows, sequences);
+  return batch;
+}
+
+// A sequence of a row.
+BatchSize least_batch(BatchSize batch) {
+  batch.sequences = batch.rows = 1;
+  for (auto& [axis, rows] : batch.other_rows) rows = 1;
+  return batch;
+}
+
 // What there is, and whose.
 struct DataRoom {
   double bytes;
@@ -115,42 +151,59 @@ DataRoom data_room() {
 
 Status check_data_memory(const OpSpec& spec, Direction direction, const BatchSize& batch, int64_t max_seq_len,
                          DrawnFor use) {
-  Lengths lengths;
-  lengths.max_seq_len = max_seq_len;
-  const std::vector<DataShare> shares =
-      shares_of(spec, direction, {batch, max_seq_len, spec.generated_sizes(lengths)}, use);
-  double needed = 0;
-  for (const DataShare& share : shares) needed += share.bytes;
+  const Signature signature = spec.signature(direction);
+  const auto shares = [&](const BatchSize& size, int64_t length) {
+    Lengths lengths;
+    lengths.max_seq_len = length;
+    return shares_of(spec, direction, {size, length, spec.generated_sizes(lengths)}, use);
+  };
+  const std::vector<DataShare> all = shares(batch, max_seq_len);
+  const double needed = bytes_of(all);
   const DataRoom room = data_room();
   if (needed <= room.bytes) return {};
 
-  constexpr double kWorthNaming = 1.0 / 16;
-  std::vector<std::string> of_batch, of_parameters, parameters;
-  for (const DataShare& share : shares) {
-    if (share.bytes < kWorthNaming * needed) continue;
-    (share.of_batch ? of_batch : of_parameters).push_back(share.name + share.shape);
-    if (!share.of_batch) parameters.push_back(share.name);
-  }
-  const Signature signature = spec.signature(direction);
+  std::vector<std::string> of_batch, of_parameters;
+  for (const DataShare& share : all)
+    if (share.bytes >= kWorthNaming * needed) (share.of_batch ? of_batch : of_parameters).push_back(share.named());
   const bool sequences = has_sequences(signature);
   const bool last_rows = find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0;
-  std::vector<std::string> what, smaller;
+  std::vector<std::string> what;
   if (!of_batch.empty()) {
     what.push_back(sequences
                        ? fmt::format("{} of {} with max_seq_len {}{}", fmt::join(of_batch, " and "),
                                      counted(batch.sequences, "sequence"), max_seq_len,
                                      last_rows ? " and " + counted(batch.rows_of(kQueryAxis), "row") + " of q" : "")
                        : fmt::format("{} of {}", fmt::join(of_batch, " and "), counted(batch.rows, "row")));
-    smaller.emplace_back(!sequences  ? "fewer rows"
-                         : last_rows ? "fewer sequences, or a smaller max_seq_len or delta_len"
-                                     : "fewer sequences or a smaller max_seq_len");
   }
-  if (!of_parameters.empty()) {
-    what.push_back(fmt::format("{}", fmt::join(of_parameters, " and ")));
-    smaller.push_back(fmt::format("parameters that make {} smaller", fmt::join(parameters, " and ")));
+  if (!of_parameters.empty()) what.push_back(fmt::format("{}", fmt::join(of_parameters, " and ")));
+
+  // Of a batch that has one of everything, the parameters alone are to blame. Otherwise each that makes the batch large
+  // may be less; what is large whatever the batch may be less, too.
+  const std::vector<DataShare> least = shares(least_batch(batch), 1);
+  const double least_needed = bytes_of(least);
+  std::vector<std::string> of_sizes, smaller;
+  if (least_needed <= room.bytes) {
+    const auto helps = [&](const BatchSize& size, int64_t length) {
+      return bytes_of(shares(size, length)) < (1 - kWorthNaming) * needed;
+    };
+    if (!sequences && helps(least_batch(batch), max_seq_len)) of_sizes.emplace_back("fewer rows");
+    if (sequences && helps(one_sequence_of(batch), max_seq_len)) of_sizes.emplace_back("fewer sequences");
+    std::vector<std::string_view> lengths;
+    const auto of_delta = [&](std::string_view axis) { return last_rows && axis == kQueryAxis; };
+    const auto of_max_seq_len = [&](std::string_view axis) { return !of_delta(axis); };
+    if (sequences && helps(with_short_axes(batch, of_max_seq_len), 1)) lengths.emplace_back("max_seq_len");
+    if (last_rows && helps(with_short_axes(batch, of_delta), max_seq_len)) lengths.emplace_back("delta_len");
+    if (!lengths.empty()) of_sizes.push_back(fmt::format("a smaller {}", fmt::join(lengths, " or ")));
+    if (!of_sizes.empty())
+      smaller.push_back(fmt::format("{}", fmt::join(of_sizes, lengths.size() > 1 ? ", or " : " or ")));
   }
+  std::vector<std::string> large;
+  for (const DataShare& share : least)
+    if (share.bytes >= kWorthNaming * (smaller.empty() ? least_needed : needed)) large.push_back(share.name);
+  if (!large.empty() || smaller.empty())
+    smaller.push_back(fmt::format("parameters that make {} smaller", fmt::join(large, " and ")));
   return Status(Code::kOutOfMemory,
-                fmt::format("{} take {:.3g} bytes to generate; {} {:.3g}, so the config must have {}",
+                fmt::format("{} take {:.3g} bytes to generate; {} {:.3g}, so there must be {}",
                             fmt::join(what, " and "), needed, room.text, room.bytes, fmt::join(smaller, ", or ")));
 }
 
