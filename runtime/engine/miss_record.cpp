@@ -11,6 +11,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
+#include "runtime/dispatch/problem_bucket.h"
 
 namespace hstujit {
 
@@ -45,6 +46,20 @@ Status flag_field(const Json& json, const char* name, bool* value) {
   return {};
 }
 
+// A bucket that the length mode gives to no length is one that no look-up asks for.
+Status check_bucket(const MissRecord& miss, const Signature& signature) {
+  const int64_t bucket = miss.key.bucket;
+  const bool single = !has_max_seq_len(signature);
+  if (problem_bucket(signature, miss.length_mode, bucket, {bucket}) != bucket) {
+    return Status(Code::kInvalidConfig, single ? fmt::format("bucket is {}; {} {} has {} alone", bucket, miss.key.op,
+                                                             miss.key.direction, kSingleBucket)
+                                               : fmt::format("bucket is {}, which length_mode {} gives to no length",
+                                                             bucket, to_string(miss.length_mode)));
+  }
+  if (single || miss.length == bucket) return {};
+  return Status(Code::kInvalidConfig, fmt::format("length is {}; it must be the bucket, {}", miss.length, bucket));
+}
+
 // The instance that asks for a miss; the key's spec becomes canonical text.
 Result<Instance> instance_of(MissRecord& miss) {
   Json entry = json_or_null(miss.key.spec);
@@ -55,6 +70,7 @@ Result<Instance> instance_of(MissRecord& miss) {
                   fmt::format("direction is {}, which {} does not have", quote(miss.key.direction), spec->op()));
   }
   miss.key.op = spec->op();
+  HSTUJIT_RETURN_IF_ERROR(check_bucket(miss, spec->signature(*direction)));
   miss.key.spec = key_text(*spec);
   constexpr size_t kDigits = 12;
   entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));

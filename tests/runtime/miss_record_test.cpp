@@ -176,8 +176,10 @@ TEST_F(MissRecordTest, ManyProcessesThatAppendAtOnceLoseNothing) {
       const ssize_t closed = ::read(start[0], &byte, 1);  // returns when the parent lets all of them go
       const auto engine = make_engine();
       for (int key = 1; key <= kKeys; ++key) {
-        engine->record_miss(miss(key));
-        engine->record_miss(miss(key));
+        MissRecord missed = miss(key);
+        missed.length_mode = LengthMode::kExact;
+        engine->record_miss(missed);
+        engine->record_miss(missed);
       }
       ::_exit(closed == 0 ? 0 : 1);
     }
@@ -200,6 +202,29 @@ TEST_F(MissRecordTest, ManyProcessesThatAppendAtOnceLoseNothing) {
   for (const MissRecord& miss : recording.misses) buckets.insert(miss.key.bucket);
   EXPECT_EQ(*buckets.begin(), 1);
   EXPECT_EQ(*buckets.rbegin(), kKeys);
+}
+
+// What was tuned for such a one would be found by nobody.
+TEST_F(MissRecordTest, ABucketThatNoLookUpAsksForIsSkipped) {
+  const auto warning = [](const MissRecord& miss) {
+    const auto recording = parse_recording(format_miss(miss), "r");
+    return recording.ok() ? "" : recording.status().message();
+  };
+  EXPECT_EQ(warning(miss(256)), "");
+  MissRecord longer = miss(64);
+  longer.length = int64_t{1} << 28;
+  EXPECT_EQ(warning(longer),
+            "no recorded miss is left: r:1: length is 268435456; it must be the bucket, 64; the line is skipped");
+  EXPECT_THAT(warning(miss(65)), HasSubstr("bucket is 65, which length_mode pow2 gives to no length"));
+  for (const LengthMode mode : {LengthMode::kExact, LengthMode::kStatic}) {
+    MissRecord any = miss(65);
+    any.length_mode = mode;
+    EXPECT_EQ(warning(any), "");
+  }
+  MissRecord fine = miss(10240);
+  EXPECT_THAT(warning(fine), HasSubstr("bucket is 10240"));
+  fine.length_mode = LengthMode::kFine;
+  EXPECT_EQ(warning(fine), "");
 }
 
 TEST_F(MissRecordTest, TornAndForeignLinesAreSkippedWithOneWarning) {
