@@ -138,6 +138,7 @@ HSTUJIT_API hstujit_status hstujit_diagnose(const hstujit_context_options* optio
 /* All mistakes of a config are reported at once: hstujit_last_error() has a line for each, "FILE:LINE:COLUMN:
  * sentence", of the first 20, and then how many more there are. Lines are separated by '\n'. */
 HSTUJIT_API hstujit_status hstujit_config_load(const char* path, hstujit_config** out);
+/* `origin` stands for FILE; NULL or "": "config". */
 HSTUJIT_API hstujit_status hstujit_config_parse(const char* json, const char* origin, hstujit_config** out);
 /* What a file of HSTUJIT_RECORD lists, each key once, as a config that only hstujit_tune takes: it tunes exactly these
  * keys, and compiles those that were tuned already and lacked only their kernel. */

@@ -61,9 +61,11 @@ Status system_failure(const std::system_error& error) {
 }
 
 Status check_size(const char* name, size_t size, size_t smallest) {
-  if (size >= smallest) return {};
-  return Status(Code::kInvalidArgument,
-                fmt::format("{}.size is {}; it must be {} or more, set it with HSTUJIT_INIT", name, size, smallest));
+  constexpr size_t kUnit = alignof(void*);
+  if (size >= smallest && size % kUnit == 0) return {};
+  const std::string unit = size < smallest ? std::string() : fmt::format(", a multiple of {}", kUnit);
+  return Status(Code::kInvalidArgument, fmt::format("{}.size is {}; it must be {} or more{}, set it with HSTUJIT_INIT",
+                                                    name, size, smallest, unit));
 }
 
 Status refuse_recording(const hstujit_config& config) {
@@ -97,7 +99,7 @@ const char* hstujit_last_error(void) {
 }
 
 const char* hstujit_status_name(hstujit_status status) {
-  return hstujit::code_name(static_cast<hstujit::Code>(status)).data();
+  return hstujit::code_name(static_cast<hstujit::Code>(hstujit::capi::number_of(status))).data();
 }
 
 void hstujit_text_free(hstujit_text* text) {

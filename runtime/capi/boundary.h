@@ -46,8 +46,18 @@ inline constexpr size_t kFirstRunOptions = 96;
 inline constexpr size_t kFirstExportOptions = 16;
 inline constexpr size_t kFirstArgument = 24;
 
-// Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct.
+// Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct, and
+// one that a struct with such members has: one in the midst of a member is none of a caller's of any version.
 Status check_size(const char* name, size_t size, size_t smallest);
+
+// What a caller's enumeration holds, which may be no value of its type: C++ may not read such a one.
+template <typename Enumeration>
+int number_of(const Enumeration& value) {
+  static_assert(sizeof(Enumeration) == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &value, sizeof(number));
+  return number;
+}
 
 // Struct `name` of a caller of any version, as this library knows it. What an older caller's does not have is 0; what a
 // newer caller's has besides is not looked at. `first` is the size that was published first.

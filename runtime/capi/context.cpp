@@ -14,7 +14,7 @@ Status read_options(const hstujit_context_options* from, EngineOptions* options)
   HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_context_options", from, kFirstContextOptions));
   if (given.cache_dir != nullptr && *given.cache_dir != 0) options->cache_dir = given.cache_dir;
   if (given.cache_path != nullptr) options->cache_path = given.cache_path;
-  switch (given.on_miss) {
+  switch (const int on_miss = number_of(given.on_miss)) {
     case HSTUJIT_ON_MISS_DEFAULT:
       break;
     case HSTUJIT_ON_MISS_HEURISTIC:
@@ -27,8 +27,8 @@ Status read_options(const hstujit_context_options* from, EngineOptions* options)
       options->on_miss = MissPolicy::kFail;
       break;
     default:
-      return Status(Code::kInvalidArgument, "on_miss is " + std::to_string(static_cast<int>(given.on_miss)) +
-                                                "; it must be a hstujit_miss_policy, 0 to 3");
+      return Status(Code::kInvalidArgument,
+                    "on_miss is " + std::to_string(on_miss) + "; it must be a hstujit_miss_policy, 0 to 3");
   }
   if (given.deterministic != 0 && given.deterministic != 1) {
     return Status(Code::kInvalidArgument,

@@ -169,7 +169,8 @@ hstujit_status hstujit_config_parse(const char* json, const char* origin, hstuji
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(json, "the text of a JSON config");
     HSTUJIT_REQUIRE(out, "where the handle goes");
-    HSTUJIT_ASSIGN_OR_RETURN(Config config, parse_config(json, origin == nullptr ? "config" : origin, ""));
+    HSTUJIT_ASSIGN_OR_RETURN(Config config,
+                             parse_config(json, origin == nullptr || *origin == 0 ? "config" : origin, ""));
     *out = new hstujit_config{std::move(config), {}};
     return {};
   });

@@ -20,17 +20,19 @@ namespace {
 
 constexpr int64_t kUsualLength = 1024;
 
-Result<Direction> read_direction(hstujit_direction value) {
+Result<Direction> read_direction(const hstujit_direction& given) {
+  const int value = number_of(given);
   if (value == HSTUJIT_FORWARD) return Direction::kForward;
   if (value == HSTUJIT_BACKWARD) return Direction::kBackward;
-  return Status(Code::kInvalidArgument, "direction is " + std::to_string(static_cast<int>(value)) +
-                                            "; it must be HSTUJIT_FORWARD (0) or HSTUJIT_BACKWARD (1)");
+  return Status(Code::kInvalidArgument,
+                "direction is " + std::to_string(value) + "; it must be HSTUJIT_FORWARD (0) or HSTUJIT_BACKWARD (1)");
 }
 
-Result<Backend> read_backend(hstujit_backend value) {
+Result<Backend> read_backend(const hstujit_backend& given) {
+  const int value = number_of(given);
   if (value == HSTUJIT_BACKEND_CUDA) return Backend::kCuda;
   if (value == HSTUJIT_BACKEND_HOST) return Backend::kHost;
-  return Status(Code::kInvalidArgument, "backend is " + std::to_string(static_cast<int>(value)) +
+  return Status(Code::kInvalidArgument, "backend is " + std::to_string(value) +
                                             "; it must be HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
 }
 

@@ -35,9 +35,9 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
     return refuse("repeats", given.repeats, up_to("from 0 (bench: 50, run: 1)", kMaxRepeats));
   if (given.max_rows < 0 || given.max_rows > kMaxRowsOfRun)
     return refuse("max_rows", given.max_rows, up_to("from 0 (all)", kMaxRowsOfRun));
-  if (given.backend != HSTUJIT_BACKEND_CUDA && given.backend != HSTUJIT_BACKEND_HOST) {
-    return refuse("backend", static_cast<int>(given.backend), "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
-  }
+  const int backend = number_of(given.backend);
+  if (backend != HSTUJIT_BACKEND_CUDA && backend != HSTUJIT_BACKEND_HOST)
+    return refuse("backend", backend, "HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
   if (given.check != 0 && given.check != 1) return refuse("check", given.check, "0 or 1");
   if (given.shard_count < 0 || given.shard_count > HSTUJIT_MAX_SHARDS)
     return refuse("shard_count", given.shard_count,
@@ -50,7 +50,7 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   options.op_name = text_or_empty(given.op_name);
   options.jobs = given.jobs;
   options.budget_s = given.budget_s;
-  options.backend = given.backend == HSTUJIT_BACKEND_HOST ? Backend::kHost : Backend::kCuda;
+  options.backend = backend == HSTUJIT_BACKEND_HOST ? Backend::kHost : Backend::kCuda;
   options.check = given.check != 0;
   options.device = given.device;
   options.repeats = given.repeats;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -115,6 +116,12 @@ TEST_F(CapiTest, UnsetStructSizesAreRefused) {
   EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_context_options.size is 0; it must be 48 or more"));
   options.size = 40;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT) << "no version had that size";
+  for (size_t within = 49; within < 56; ++within) {
+    options.size = within;
+    EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
+    EXPECT_EQ(hstujit_last_error(), "hstujit_context_options.size is " + std::to_string(within) +
+                                        "; it must be 48 or more, a multiple of 8, set it with HSTUJIT_INIT");
+  }
   options.size = sizeof(options) + 64;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << "a newer caller";
   hstujit_context_destroy(context);
@@ -160,6 +167,8 @@ TEST_F(CapiTest, BadJsonNamesItsPlace) {
   hstujit_config* config = nullptr;
   EXPECT_EQ(hstujit_config_parse("{ bad", "mine.json", &config), HSTUJIT_INVALID_CONFIG);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("mine.json"));
+  EXPECT_EQ(hstujit_config_parse("{ bad", "", &config), HSTUJIT_INVALID_CONFIG);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("config:1:3"));
   EXPECT_EQ(hstujit_config_load("/nowhere/config.json", &config), HSTUJIT_NOT_FOUND);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("/nowhere/config.json"));
 }
@@ -215,6 +224,33 @@ TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
   hstujit_context* context = nullptr;
   EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_STREQ(hstujit_last_error(), "deterministic is 2; it must be 0 or 1");
+}
+
+// Below 0, no enumeration has a value: reading one as such would be undefined.
+TEST_F(CapiTest, EnumerationsBelowZeroAreRefused) {
+  constexpr int kBelow = -1;
+  const auto set = [&](auto& enumeration) { std::memcpy(&enumeration, &kBelow, sizeof(kBelow)); };
+  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
+  set(options.on_miss);
+  hstujit_context* context = nullptr;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(), "on_miss is -1; it must be a hstujit_miss_policy, 0 to 3");
+  // As C calls them, where every int is a value of the type.
+  hstujit_op* op = nullptr;
+  const auto create = reinterpret_cast<hstujit_status (*)(hstujit_context*, const char*, int, int, hstujit_op**)>(
+      reinterpret_cast<void*>(&hstujit_op_create));
+  EXPECT_EQ(create(context_, kOp, kBelow, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("direction is -1"));
+  EXPECT_EQ(create(context_, kOp, HSTUJIT_FORWARD, kBelow, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is -1"));
+  hstujit_config* config = nullptr;
+  ASSERT_EQ(hstujit_config_parse(kConfig, "c.json", &config), HSTUJIT_OK) << hstujit_last_error();
+  hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
+  set(run.backend);
+  hstujit_text report = {};
+  EXPECT_EQ(hstujit_bench(context_, config, &run, &report), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is -1"));
+  hstujit_config_destroy(config);
 }
 
 TEST_F(CapiTest, WithoutACacheDirectoryThereIsNoPath) {
