@@ -130,6 +130,8 @@ bool ArtifactStore::put(const ArtifactKey& key, std::string_view cubin, const Ar
 
 NotKept::Summary ArtifactStore::not_kept() const { return state_->not_kept.summary(); }
 
+std::string ArtifactStore::why_not_kept(const std::string& digest) const { return state_->not_kept.reason(digest); }
+
 bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) {
   if (user_ == nullptr) {
     state_->not_kept.add(digest, "no cache directory may be written");

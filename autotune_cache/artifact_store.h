@@ -75,6 +75,8 @@ class ArtifactStore {
 
   // The entries that put, or a look-up in a remote layer, could not keep until now.
   NotKept::Summary not_kept() const;
+  // Why that of this digest was not; empty where it was.
+  std::string why_not_kept(const std::string& digest) const;
 
   // Keeps notes beside an entry of the user directory, in place of those that are there.
   void annotate(const ArtifactKey& key, const std::vector<ArtifactNote>& notes);

@@ -20,11 +20,18 @@ bool is_wanted(const std::vector<std::string>& ops, const std::string& op) {
   return ops.empty() || std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-Status not_kept(const BundleLayer& bundle, const std::string& directory, std::string_view what) {
-  return Status(Code::kIo,
-                fmt::format("{} of the bundle {} cannot be kept in the cache directory {}; HSTUJIT_LOG=cache "
-                            "says why",
-                            what, quote(bundle.path()), quote(directory)));
+// `reason`: why it was not written, or why what was written cannot be read.
+Status not_kept(const BundleLayer& bundle, const std::string& directory, std::string_view what,
+                const std::string& reason) {
+  return Status(Code::kIo, fmt::format("{} of the bundle {} cannot be kept in the cache directory {}: {}", what,
+                                       quote(bundle.path()), quote(directory), reason));
+}
+
+// The sentence about an entry that was written, or was not, and that a look-up does not find as it was.
+template <typename Entry>
+std::string why_not_there(const std::string& not_written, const Result<Entry>& found) {
+  if (!not_written.empty()) return not_written;
+  return found.ok() ? "another process has put another one there" : found.status().message();
 }
 
 using Files = std::map<std::string, std::string>;  // contents by name
@@ -94,8 +101,10 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
     if (own.ok() && !own->winner.empty() && !same_config(own->winner, stored.choice.config)) continue;
     database.keep_choice(stored.choice);
     const Result<ChoiceRecord> after = user.find_choice(stored.digest);
-    if (!after.ok() || *after != stored.choice)
-      return not_kept(bundle, user.path(), fmt::format("the choice {}", stored.digest));
+    if (!after.ok() || *after != stored.choice) {
+      return not_kept(bundle, user.path(), fmt::format("the choice {}", stored.digest),
+                      why_not_there(database.why_not_kept(stored.digest), after));
+    }
     ++report.new_choices;
   }
   return {};
@@ -154,8 +163,9 @@ Status import_kernels(const BundleLayer& bundle, const CacheLayer& user, Artifac
     if (before.ok()) continue;
     if (is_system_failure(before)) return unread(before, user.path(), what);
     const Result<LoadedArtifact> loaded = bundle.find_artifact(metadata.key.arch, stored.digest);
-    if (!loaded.ok() || !store.put(metadata.key, loaded->cubin, metadata.info))
-      return not_kept(bundle, user.path(), what);
+    if (!loaded.ok()) return not_kept(bundle, user.path(), what, loaded.status().message());
+    if (!store.put(metadata.key, loaded->cubin, metadata.info))
+      return not_kept(bundle, user.path(), what, store.why_not_kept(stored.digest));
     ++report.new_kernels;
   }
   return {};
@@ -180,7 +190,8 @@ Status import_records(const BundleLayer& bundle, const CacheLayer& user, TuningD
     }
     HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(joined));
     const Result<TuningRecord> after = user.find_record(stored.digest);
-    if (!after.ok() || !database.has_kept(stored.digest)) return not_kept(bundle, user.path(), what);
+    if (!after.ok() || !database.has_kept(stored.digest))
+      return not_kept(bundle, user.path(), what, why_not_there(database.why_not_kept(stored.digest), after));
     report.left_out += static_cast<int64_t>(left_out);
     if (!before.ok()) {
       ++report.new_records;

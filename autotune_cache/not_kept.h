@@ -29,6 +29,12 @@ class NotKept {
     const std::lock_guard lock(mutex_);
     return reasons_.contains(digest);
   }
+  // Of the last attempt; empty where that has kept it.
+  std::string reason(const std::string& digest) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = reasons_.find(digest);
+    return found == reasons_.end() ? std::string() : found->second;
+  }
   Summary summary() const {
     const std::lock_guard lock(mutex_);
     return {static_cast<int64_t>(reasons_.size()), reasons_.empty() ? std::string() : reasons_.begin()->second};

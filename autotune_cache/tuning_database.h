@@ -66,6 +66,7 @@ class TuningDatabase {
   NotKept::Summary not_kept() const { return not_kept_.summary(); }
   // Whether the last record or choice of that digest was kept.
   bool has_kept(const std::string& digest) const { return !not_kept_.has(digest); }
+  std::string why_not_kept(const std::string& digest) const { return not_kept_.reason(digest); }
 
   // All readable records, by layer, then digest; a key may be in several layers.
   std::vector<StoredRecord> list() const;
