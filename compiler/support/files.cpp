@@ -211,7 +211,11 @@ Status check_output(const std::filesystem::path& path) { return find_output(path
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
   HSTUJIT_ASSIGN_OR_RETURN(const Output output, find_output(path));
   HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(output.path.parent_path(), Trust::kAll));
-  return folder.write(output.path.filename().native(), bytes, output.before ? &*output.before : nullptr);
+  const Status status = folder.write(output.path.filename().native(), bytes, output.before ? &*output.before : nullptr);
+  if (status.code() != Code::kNotFound || !output.before) return status;
+  // The file is there: what is not to be had is a new one beside it, as in /proc.
+  return Status(Code::kIo, fmt::format("cannot write {}: its folder takes no new file, which would take its place",
+                                       quote(path.native())));
 }
 
 Status append_line(const std::filesystem::path& path, std::string_view line) {

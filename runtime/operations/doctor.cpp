@@ -1,8 +1,12 @@
 // What this machine has: driver, GPUs, libraries, cache directories, and what is wrong with them. Something missing is
 // a finding, not a failure.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <iterator>
 
 #include "autotune_cache/remote/remote_url.h"
@@ -21,6 +25,19 @@
 namespace hstujit {
 
 namespace {
+
+// Whether append_line has a file to append to, or may make one. Looks alone: whoever asks wants no file.
+Status check_appending(const std::string& path) {
+  const auto refuse = [&](int error) { return file_error("write", path, error); };
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return refuse(EISDIR);
+    return ::access(path.c_str(), W_OK) == 0 ? Status() : refuse(errno);
+  }
+  if (errno != ENOENT) return refuse(errno);
+  const std::string folder = std::filesystem::path(path).parent_path().native();
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? Status() : refuse(errno);
+}
 
 // The parts of the report as they are found; each adds what is wrong with it.
 class Doctor {
@@ -261,6 +278,12 @@ class Doctor {
       add(Severity::kWarning, "HSTUJIT_OVERRIDE",
           "HSTUJIT_OVERRIDE is set: it replaces fields of every kernel's config, tuned ones, too",
           "unset it, unless you are debugging");
+    }
+    if (environment.is_set(Env::kRecord)) {
+      if (const Status status = check_appending(environment.text(Env::kRecord)); !status.ok()) {
+        add(Severity::kWarning, "HSTUJIT_RECORD", status.message(),
+            "let this user write it, or name another file; what is not there is listed nowhere until then");
+      }
     }
     for (const std::string& name : environment.unknown()) {
       const std::string_view near = closest(name, known);

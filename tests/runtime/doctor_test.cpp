@@ -123,6 +123,21 @@ TEST_F(DoctorTest, AMissingWorkerKeepsOnlyThoseWhoTuneFromRunning) {
   expect_only("error, worker: ", "/nowhere/hstujit-worker");
 }
 
+TEST_F(DoctorTest, ARecordingThatCannotBeWritten) {
+  values_["HSTUJIT_RECORD"] = at("misses");
+  EXPECT_EQ(diagnosed()["findings"], Json::array());
+  EXPECT_FALSE(fs::exists(at("misses"))) << "only asked about";
+  ASSERT_TRUE(write_file_atomically(at("misses"), "").ok());
+  EXPECT_EQ(diagnosed()["findings"], Json::array());
+  values_["HSTUJIT_RECORD"] = at("misses") + "/below";
+  expect_only("warning, HSTUJIT_RECORD: cannot write", "Not a directory");
+  values_["HSTUJIT_RECORD"] = at("no folder/misses");
+  expect_only("warning, HSTUJIT_RECORD: cannot write", "No such file or directory");
+  fs::create_directory(at("folder"));
+  values_["HSTUJIT_RECORD"] = at("folder");
+  expect_only("warning, HSTUJIT_RECORD: cannot write", "Is a directory");
+}
+
 TEST_F(DoctorTest, ACacheDirectoryThatIsAFileOrALoop) {
   ASSERT_TRUE(write_file_atomically(cache_dir(), "a file").ok());
   expect_only("warning, cache: the cache directory", "is no directory");

@@ -141,6 +141,14 @@ TEST_F(Files, WhatFailsWithoutADiskIsNoFailureOfTheSystem) {
   }
 }
 
+// It is there: what is not to be had is a file beside it.
+TEST_F(Files, AFileThatNoneCanReplaceIsNotSaidToBeMissing) {
+  const Status status = write_file_atomically("/proc/self/mem", "bytes");
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_EQ(status.message(),
+            "cannot write \"/proc/self/mem\": its folder takes no new file, which would take its place");
+}
+
 TEST_F(Files, WantOfMemoryIsAFailure) {
   if (!memory_can_be_limited()) GTEST_SKIP() << "a sanitizer needs all of the address space";
   ASSERT_TRUE(write_file_atomically(path("f"), "bytes").ok());
