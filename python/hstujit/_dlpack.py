@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from ._structs import DLManagedTensorVersioned, DLTensor
@@ -11,7 +12,22 @@ from .errors import InvalidArgumentError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 _READ_ONLY = 1
-_KINDS = {0: "int", 1: "uint", 2: "fp", 4: "bf", 5: "complex", 6: "bool"}
+# By DLPack's number; those of the library's sentences (runtime/launch/arguments_explain.cpp).
+_WITH_BITS = {0: "int", 1: "uint", 2: "fp", 3: "handle", 4: "bf", 5: "complex"}
+_WHOLE = {
+    6: "bool",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+    15: "float6_e2m3fn",
+    16: "float6_e3m2fn",
+    17: "float4_e2m1fn",
+}
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -39,9 +55,7 @@ class Tensor:
         tensor, rank = self.dl_tensor, self.dl_tensor.ndim
         self.shape = tuple(tensor.shape[:rank]) if rank else ()
         self.strides = tuple(tensor.strides[:rank]) if rank and tensor.strides else _contiguous(self.shape)
-        self.dtype = _KINDS.get(tensor.dtype.code, f"type{tensor.dtype.code}_") + str(tensor.dtype.bits)
-        if tensor.dtype.lanes != 1:
-            self.dtype += f"x{tensor.dtype.lanes}"
+        self.dtype = dtype_name(tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
         self.device = (tensor.device.device_type, tensor.device.device_id)
 
     @property
@@ -59,6 +73,12 @@ class Tensor:
         return bits
 
 
+def dtype_name(code: int, bits: int, lanes: int = 1) -> str:
+    unknown = f"DLPack type {code} of {bits} bits"
+    name = f"{_WITH_BITS[code]}{bits}" if code in _WITH_BITS else _WHOLE.get(code, unknown)
+    return name if lanes == 1 else f"{name}x{lanes}"
+
+
 def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
     export = getattr(array, "__dlpack__", None)
     if export is None:
@@ -69,6 +89,10 @@ def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
     # PyTorch exports the memory of such a view as it is, and refuses that of a conjugate one itself.
     if getattr(array, "is_neg", bool)():
         raise InvalidArgumentError(f"{name} has the negative bit of PyTorch; it must have none: Tensor.resolve_neg()")
+    if _is_masked(array):
+        raise InvalidArgumentError(
+            f"{name} is a masked array, and DLPack knows of no mask; pass what MaskedArray.filled() gives"
+        )
     options = {} if stream is None else {"stream": stream}
     try:
         try:
@@ -77,6 +101,12 @@ def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
             return export(**options)
     except Exception as error:  # whatever the array's class raises
         raise _not_exchanged(name, error) from error
+
+
+def _is_masked(array: Any) -> bool:
+    """Whether some of the elements do not count, which nothing in the exchanged memory says."""
+    numpy_ma = sys.modules.get("numpy.ma")  # of whoever has made one
+    return numpy_ma is not None and isinstance(array, numpy_ma.MaskedArray)
 
 
 def _not_exchanged(name: str, error: Exception) -> Exception:

@@ -11,6 +11,7 @@ from support import OFFSETS, ROWS, random
 
 import hstujit
 from hstujit import errors
+from hstujit._dlpack import Tensor, dtype_name
 
 CONFIG = [{"name": "a", "op": "silu", "width": 512, "rows": 30}]
 
@@ -189,6 +190,36 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "score is 1", "silu", score=1)
         self.refused(errors.InvalidConfigError, 'score is "exp"', "silu", score="exp")
         self.refused(errors.InvalidConfigError, "max_attn_len", max_attn_len=-2)
+
+    def test_masked_arrays_are_refused(self):
+        masked = numpy.ma.masked_array(self.q, mask=self.q > 0)
+        self.refused(errors.InvalidArgumentError, "q is a masked array", "MaskedArray.filled()", q=masked)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "x is a masked array"):
+            hstujit.silu(masked[:, 0])
+
+    def test_a_type_has_one_name(self):
+        """Whether the package says it, or the library of a tensor that a launch is given."""
+        op = hstujit.Op({"op": "silu", "width": 64, "dtype": "fp32"}, backend="host")
+        op.prepare(1)
+        x = random(4, 64)
+        for dtype, name in (
+            (numpy.float64, "fp64"),
+            (numpy.float16, "fp16"),
+            (bool, "bool"),
+            (numpy.uint8, "uint8"),
+            (numpy.int16, "int16"),
+            (numpy.complex64, "complex64"),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"x has dtype {name}; it must be fp32"):
+                op.launch(x=x.astype(dtype), out=x)
+            if name != "fp16":
+                with self.assertRaisesRegex(errors.InvalidArgumentError, f"x has dtype {name}; it must be bf16"):
+                    hstujit.silu(x.astype(dtype))
+        for code in range(20):
+            tensor = Tensor("x", x)
+            tensor.dl_tensor.dtype.code, tensor.dl_tensor.dtype.bits = code, 24
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"x has dtype {dtype_name(code, 24)}; it must be"):
+                op.launch(x=tensor, out=x)
 
     def test_arrays(self):
         self.refused(errors.InvalidArgumentError, "q is a list", "__dlpack__", q=[[1.0]])

@@ -24,7 +24,7 @@ TEST_F(LaunchTest, EachBadValueIsNamed) {
   expect_refused("q is a null pointer");
   launch_->value("q").tensor = &launch_->tensor("q");
   launch_->tensor("k").dtype.bits = 32;
-  expect_refused("k has dtype bfloat32; it must be bf16");
+  expect_refused("k has dtype bf32; it must be bf16");
   launch_->tensor("k").dtype.bits = 16;
   launch_->tensor("v").ndim = 2;
   expect_refused("v has rank 2; it must have rank 3, shape (L, 2, 64)");
