@@ -93,6 +93,8 @@ void Arguments::describe() {
   const Functions& torch = functions();
   const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
   for (int i = 0; i < op_.inputs; ++i) {
+    if (!handles_[i]) continue;
+    drop_undefined(i);
     const AtenTensorHandle handle = handles_[i];
     if (!handle) continue;
     hstujit_torch_tensor& tensor = tensors_[i];
@@ -117,7 +119,20 @@ void Arguments::describe() {
     check(torch.torch_string_c_str(strings_[i], &parameters_[i].text), "torch_string_c_str");
     parameters_[i].size = static_cast<std::int32_t>(size);
   }
-  call_ = {inputs_.data(), parameters_.data(), rows_.data(), tensor(op_.first).device};
+  const std::int32_t device = handles_[op_.first] ? tensor(op_.first).device : -1;
+  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device};
+}
+
+// PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
+// Here it is none, as one that may be left out; no plan is made of such a call.
+void Arguments::drop_undefined(int input) {
+  const Functions& torch = functions();
+  bool is_defined = true;
+  if (!torch.aoti_torch_is_defined) return;
+  check(torch.aoti_torch_is_defined(handles_[input], &is_defined), "aoti_torch_is_defined");
+  if (is_defined) return;
+  torch.aoti_torch_delete_tensor_object(std::exchange(handles_[input], nullptr));
+  inputs_[input].kind = HSTUJIT_TORCH_NONE;
 }
 
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {

@@ -63,6 +63,7 @@ class Arguments {
   void append_key(std::vector<std::uint64_t>& words) const;
 
  private:
+  void drop_undefined(int input);
   void take(const hstujit_torch_slot& slot, StableIValue value, hstujit_torch_value& to) noexcept;
 
   const Operator& op_;

@@ -59,6 +59,7 @@ using StableIValue = std::uint64_t;
 
 // Of libtorch_cuda, which a PyTorch without CUDA has not; and what later versions have.
 #define HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(X)                     \
+  X(aoti_torch_is_defined, (AtenTensorHandle, bool*))           \
   X(aoti_torch_get_current_cuda_stream, (std::int32_t, void**)) \
   X(torch_delete_stable_ivalue, (StableIValue*)) /* since 2.13 */
 

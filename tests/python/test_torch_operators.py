@@ -219,6 +219,18 @@ class Mistakes(unittest.TestCase):
         with self.assertRaisesRegex(kind, words):
             ops.hstu_attention(**{**self.arguments, **changes})
 
+    def test_none_is_no_tensor(self):
+        """A schema says of no tensor that it must be one."""
+        for name in ("q", "k", "v", "seq_offsets"):
+            self.refused(errors.InvalidArgumentError, f"^{name} is None; it must be a tensor$", **{name: None})
+        q, k, v, offsets, max_seq_len, alpha = self.arguments.values()
+        dout = torch.ones_like(v)
+        for name in ("q", "k", "v", "seq_offsets", "dout"):
+            given = {"q": q, "k": k, "v": v, "seq_offsets": offsets, "dout": dout, name: None}
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{name} is None; it must be a tensor$"):
+                ops.hstu_attention_backward(**given, max_seq_len=max_seq_len, alpha=alpha)
+        ops.hstu_attention(**self.arguments)  # which is still what it was
+
     def test_bad_input_is_an_exception_that_names_it(self):
         q, k = self.arguments["q"], self.arguments["k"]
         self.refused(errors.InvalidArgumentError, "k has dtype fp16; it must be fp32", k=k.half())

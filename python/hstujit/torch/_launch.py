@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -155,7 +155,8 @@ class Launcher:
         self.rows = tuple(symbol for symbol, _ in interface.rows)
         self.is_tensor = tuple(argument.is_tensor for argument in interface.inputs)
         required = (argument.is_tensor and argument.name not in interface.optional for argument in interface.inputs)
-        self.first = next(index for index, is_required in enumerate(required) if is_required)
+        self.required = tuple(name for name, is_required in zip(self.positions, required) if is_required)
+        self.first = self.positions[self.required[0]]
         of_sizes = [axes for _, axes in interface.sizes]
         of_sizes += [axes for _, _, others in interface.moved for axes in others.values()]
         self.axes = tuple(dict.fromkeys((self.positions[name], axis) for axes in of_sizes for name, axis in axes))
@@ -167,12 +168,20 @@ class Launcher:
         context = default_context()
         try:
             key = self.key_of(context, parameters, *inputs)
-        except IndexError:
+        except (AttributeError, IndexError):
+            self.check_given(name for name, value in zip(self.positions, inputs) if value is not None)
             return LaunchPlan(self, context, inputs, parameters)  # which says what is wrong
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plans.setdefault(key, LaunchPlan(self, context, inputs, parameters))
         return plan
+
+    def check_given(self, names: Iterable[str]) -> None:
+        """A schema has no word for a tensor that must be there: PyTorch lets None pass for one."""
+        given = set(names)
+        for name in self.required:
+            if name not in given:
+                raise InvalidArgumentError(f"{name} is None; it must be a tensor")
 
     def check_devices(self, inputs: tuple[Any, ...]) -> None:
         """Of tensors whose addresses no kernel sees; others the library checks."""

@@ -211,6 +211,7 @@ class _Operator:
 
     def found(self, context: Context, call: structs.Call) -> Plan:
         inputs = self.inputs(call)
+        self.launcher.check_given(inputs)
         names = self.launcher.parameter_names
         described = {
             name: (tuple(value.sizes[: value.rank]), self.library.dtype_name(value.dtype))
