@@ -11,7 +11,7 @@ from typing import Any
 
 from . import errors, operators
 from ._library import library as _loaded
-from ._words import did_you_mean
+from ._words import did_you_mean, shown
 from .cache import Cache
 from .commands import bench, check_config, emit, explain, freeze, prewarm, run, tune
 from .config import Config, config_schema
@@ -46,7 +46,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in operators.names():
         nearest = did_you_mean(name, [*__all__, *operators.names()])
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{nearest}")
+        raise AttributeError(f"module {shown(__name__)} has no attribute {shown(name)}{nearest}")
     return getattr(operators, name)
 
 

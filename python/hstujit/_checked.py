@@ -93,7 +93,7 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
         return signature.bind(*args, **kwargs)
     except TypeError as error:
         names = [name for name in signature.parameters if name not in ("self", "cls")]
-        wrong = [f"{name!r} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+        wrong = [f"{shown(name)} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
         missing = [repr(name) for name in _missing(signature, args, kwargs) if repr(name) not in "".join(wrong)]
         if missing:
             required = "a required argument" if len(missing) == 1 else "required arguments"

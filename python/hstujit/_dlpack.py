@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from ._structs import DLManagedTensorVersioned, DLTensor
-from ._words import with_article
+from ._words import cut, with_article
 from .errors import InvalidArgumentError
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
@@ -112,7 +112,7 @@ def _is_masked(array: Any) -> bool:
 def _not_exchanged(name: str, error: Exception) -> Exception:
     if isinstance(error, MemoryError):
         return error
-    return InvalidArgumentError(f"{name} cannot be exchanged by DLPack: {type(error).__name__}: {error}")
+    return InvalidArgumentError(f"{name} cannot be exchanged by DLPack: {type(error).__name__}: {cut(str(error))}")
 
 
 def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -250,9 +250,9 @@ def check_sizes(
 def check_limits(name: str, value: Any, least: int, most: int) -> None:
     """Of a value that is known: none that PyTorch traces."""
     if isinstance(value, int) and value < least:
-        raise InvalidArgumentError(f"{name} is {value}; it must be at least {least}")
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be at least {least}")
     if isinstance(value, int) and value > most:
-        raise InvalidArgumentError(f"{name} is {value}; it must be at most {most}")
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be at most {most}")
 
 
 def _rows(

@@ -15,7 +15,7 @@ import re
 from typing import Any
 
 from . import _structs, errors
-from ._words import in_python
+from ._words import in_python, shown
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
 PREFIX = pathlib.Path(__file__).parent  # of an installation, in a wheel: it has lib, bin, libexec and share
@@ -156,8 +156,8 @@ def encode(value: str | os.PathLike[str] | None) -> bytes | None:
     try:
         encoded = os.fsencode(value)
     except UnicodeEncodeError:
-        sentence = f"{value!r} holds a character that has no encoding, a lone surrogate"
+        sentence = f"{shown(value)} holds a character that has no encoding, a lone surrogate"
         raise errors.InvalidArgumentError(sentence) from None
     if b"\0" in encoded:
-        raise errors.InvalidArgumentError(f"{value!r} holds a NUL character; no path or name has one")
+        raise errors.InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
     return encoded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from ._words import shown
 from .errors import InvalidArgumentError
 
 ABI_VERSION = 2
@@ -31,7 +32,7 @@ def check_width(name: str, kind: Any, value: Any) -> None:
     lowest = -(2 ** (bits - 1)) if is_signed else 0
     if not 0 <= value - lowest < 2**bits:
         least = "" if is_signed else ", at least 0"
-        raise InvalidArgumentError(f"{name} is {value}; it must be an integer of {bits} bits{least}")
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer of {bits} bits{least}")
 
 
 class Sized(ctypes.Structure):

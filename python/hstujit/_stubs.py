@@ -44,7 +44,7 @@ def _definition(function: Any) -> str:
         annotation = "_A" if index == 0 else parameter.annotation
         if parameter.name == "out":
             annotation = annotation.replace("Array", "_A")
-        default = "" if parameter.default is inspect.Parameter.empty else f" = {parameter.default!r}"
+        default = "" if parameter.default is inspect.Parameter.empty else f" = {repr(parameter.default)}"
         lines.append(f"    {parameter.name}: {annotation}{default},")
     outputs = function.interface.outputs
     optional = any(output.name in function.interface.optional for output in outputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def either(names: Sequence[str]) -> str:
@@ -42,7 +43,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     names = list(names)
     elsewhere = [known for known in names if name.lower() in _ELSEWHERE.get(known, "").split()]
     meant = elsewhere or difflib.get_close_matches(name, names, n=1) or _with_more_words(name, names)
-    return f", did you mean {' and '.join(map(repr, meant))}?" if meant else ""
+    return f", did you mean {' and '.join(map(shown, meant))}?" if meant else ""
 
 
 def _with_more_words(name: str, names: Iterable[str]) -> list[str]:
@@ -60,7 +61,41 @@ def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:
     """Of an argument that is none of the names it may be."""
     names = list(allowed)
     nearest = did_you_mean(value, names) if isinstance(value, str) else ""
-    return f"{argument} is {shown(value)}{nearest}; allowed: {', '.join(map(repr, names))}"
+    return f"{argument} is {shown(value)}{nearest}; allowed: {', '.join(map(shown, names))}"
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence has it: what takes more than one line, or much of one, is named by its type.
+
+    Nothing else asks a value that may be anything for its repr: that of a caller's own class may fail, and so does that
+    of an integer of thousands of digits, wherever it stands.
+    """
+    most = 100
+    try:
+        text = repr(value)
+    except Exception:
+        text = ""
+    if isinstance(value, str):
+        return cut(text)
+    if 0 < len(text) <= most and text.isprintable():
+        return text
+    return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else kind_of(value)
+
+
+def cut(text: str) -> str:
+    """A text of anybody's as the library's sentences show one: on one line, and not without end."""
+    most = 500  # compiler/support/text.h
+    text = text[: most + 1]
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def kind_of(value: Any) -> str:
+    """``"a dict"``, ``"a numpy.ndarray"``."""
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else kind.__module__ + "."
+    return with_article(module + kind.__qualname__)
 
 
 # What Python calls a function of the C API.
@@ -105,20 +140,6 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
     return re.sub(rf"(?<![\w/.\"'-])({words})(?![\w/])", lambda found: names[found[1]], sentence)
 
 
-def shown(value: object) -> str:
-    """A value as a sentence has it: what takes more than one line, or much of one, is named by its type."""
-    most = 100
-    text = repr(value)
-    return text if len(text) <= most and "\n" not in text else kind_of(value)
-
-
-def kind_of(value: object) -> str:
-    """``"a dict"``, ``"a numpy.ndarray"``."""
-    kind = type(value)
-    module = "" if kind.__module__ == "builtins" else kind.__module__ + "."
-    return with_article(module + kind.__qualname__)
-
-
 def counted(count: int, noun: str) -> str:
     """``"1 array"``, ``"2 arrays"``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
@@ -132,6 +153,7 @@ def with_article(noun: str) -> str:
 __all__ = [
     "PYTHON_NAMES",
     "counted",
+    "cut",
     "did_you_mean",
     "either",
     "in_python",

@@ -14,7 +14,7 @@ from typing import Any
 from ._checked import checked
 from ._handles import Owner
 from ._library import check, encode, json_of, library
-from ._words import shown
+from ._words import cut, shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
@@ -82,18 +82,20 @@ def _json_value(value: Any, place: str, what: str, wrong: type[Error]) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise wrong(f"{place or what} has the name {key!r}; a name must be a text")
+                raise wrong(f"{cut(place or what)} has the name {shown(key)}; a name must be a text")
         return {key: _json_value(item, f"{place}.{key}" if place else key, what, wrong) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item, f"{place}[{i}]", what, wrong) for i, item in enumerate(value)]
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, numbers.Integral):  # numpy's, too
+        if not -(2**63) <= int(value) < 2**64:
+            raise wrong(f"{cut(place or what)} is {shown(int(value))}; it must be an integer of 64 bits")
         return int(value)
     if isinstance(value, numbers.Real) and math.isfinite(value):
         return float(value)
     allowed = "a finite number, a text, True, False, None, a list or a dict"
-    raise wrong(f"{place or what} is {shown(value)}; it must be {allowed}")
+    raise wrong(f"{cut(place or what)} is {shown(value)}; it must be {allowed}")
 
 
 def _without_places(sentences: str) -> str:

@@ -12,7 +12,7 @@ from ._checked import as_integer, as_real, checked, is_integer
 from ._dlpack import CUDA, Tensor, device_of
 from ._handles import Owner
 from ._library import check, encode, json_of, library
-from ._words import did_you_mean, not_allowed, shown
+from ._words import cut, did_you_mean, not_allowed, shown
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -142,7 +142,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         """The values of a launch, and what must live during it."""
         signature = self.signature
         names = [argument.name for argument in signature]
-        wrong = [f"{name} is no argument{did_you_mean(name, names)}" for name in arguments if name not in names]
+        wrong = [f"{cut(name)} is no argument{did_you_mean(name, names)}" for name in arguments if name not in names]
         wrong += [f"{name} is missing" for name in names if arguments.get(name) is None]
         if wrong:
             raise InvalidArgumentError(f"{'; '.join(wrong)}; the arguments are {', '.join(names)}")

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from . import _functions, _interface
+from ._words import shown
 
 _PREFIX = "hstu_"
 
@@ -24,7 +25,9 @@ def names() -> dict[str, str]:
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in names():
-        raise AttributeError(f"module {__name__!r} has no operator {name!r}; there are {', '.join(sorted(names()))}")
+        raise AttributeError(
+            f"module {shown(__name__)} has no operator {shown(name)}; there are {', '.join(sorted(names()))}"
+        )
     found = globals()[names()[name]] if names()[name] in globals() else _functions.function(names()[name])
     return globals().setdefault(names()[name], found)
 

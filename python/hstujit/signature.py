@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._words import shown
+
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:\*([A-Za-z_]\w*))?([+-]\d+)?")
 
 
@@ -28,7 +30,9 @@ class Dimension:
             return cls(str(size), 0, (), size)
         match = _DIMENSION.fullmatch(size)
         if match is None:
-            raise ValueError(f"the library describes a size as {size!r}, which this version of the package cannot read")
+            raise ValueError(
+                f"the library describes a size as {shown(size)}, which this version of the package cannot read"
+            )
         factor, first, second, bias = match.groups()
         return cls(size, int(factor or 1), (first, second) if second else (first,), int(bias or 0))
 

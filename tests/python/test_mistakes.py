@@ -191,6 +191,65 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidConfigError, 'score is "exp"', "silu", score="exp")
         self.refused(errors.InvalidConfigError, "max_attn_len", max_attn_len=-2)
 
+    def test_values_are_shown_within_bounds(self):
+        """Whatever a value is, the sentence about it is one of the library's, on one line and of some length."""
+        huge, long = 10**5000, "x" * 10**6
+
+        class NoRepr:
+            def __repr__(self):
+                raise RuntimeError("no")
+
+        config = {"name": "a", "op": "silu", "width": huge, "rows": 30}
+        op = {"op": "silu", "width": 512}
+        calls = [
+            lambda: hstujit.attention(self.q, self.k, self.v, OFFSETS, huge, 0.5),
+            lambda: hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, huge),
+            lambda: hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5, max_attn_len=huge),
+            lambda: hstujit.prewarm(CONFIG, jobs=huge),
+            lambda: hstujit.prewarm(CONFIG, shard=(huge, 1)),
+            lambda: hstujit.run(CONFIG, seed=-huge),
+            lambda: hstujit.Op({**op, "width": huge}),
+            lambda: hstujit.Op({**op, "width": [huge]}),
+            lambda: hstujit.Op({**op, long: 1}),
+            lambda: hstujit.Op({**op, "width": 10**400}),
+            lambda: hstujit.Op(op, backend="host").launch(**{long: 1}),
+            lambda: hstujit.Op(op, backend="host").launch(x=self.q, y=self.q, stream=huge),
+            lambda: hstujit.Op(op, backend="host").prepare(huge),
+            lambda: hstujit.Config([config]),
+            lambda: hstujit.Config([{**CONFIG[0], huge: 1}]),
+            lambda: hstujit.Config(huge),
+            lambda: hstujit.Cache().prune(max_bytes=huge),
+            lambda: hstujit.Context(on_miss=long),
+            lambda: hstujit.Context(on_miss=NoRepr()),
+        ]
+        for alpha in (long, [0] * 10**5, NoRepr(), "\n", numpy.zeros(10**4), 10**400):
+            calls.append(lambda alpha=alpha: hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, alpha))
+        for score in (long, "\u202e", huge):
+            calls.append(lambda score=score: hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5, score=score))
+        for index, call in enumerate(calls):
+            with self.subTest(index), self.assertRaises(errors.Error) as raised:
+                call()
+            self.assertLess(len(str(raised.exception)), 3000, index)
+            self.assertTrue(str(raised.exception).isprintable(), index)
+        for call in (
+            lambda: hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5, **{long: 1}),
+            lambda: getattr(hstujit, long),
+        ):
+            with self.assertRaises((TypeError, AttributeError)) as raised:
+                call()
+            self.assertLess(len(str(raised.exception)), 3000)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "max_seq_len is an integer of 16610 bits; it must be"):
+            hstujit.attention(self.q, self.k, self.v, OFFSETS, huge, 0.5)
+
+    def test_every_sentence_shows_values_by_one_function(self):
+        """A repr has neither bounds nor must it succeed; _words.shown takes care of both."""
+        package = pathlib.Path(hstujit.__file__).parent
+        files = sorted(package.rglob("*.py"))
+        self.assertGreater(len(files), 20)
+        for file in files:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                self.assertNotIn("!r}", line, f"{file}:{number}")
+
     def test_masked_arrays_are_refused(self):
         masked = numpy.ma.masked_array(self.q, mask=self.q > 0)
         self.refused(errors.InvalidArgumentError, "q is a masked array", "MaskedArray.filled()", q=masked)

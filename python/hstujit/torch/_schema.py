@@ -48,7 +48,7 @@ def function_of(described: Interface, body: Callable[[Any, Any, Any], Any]) -> C
     """A function with the arguments of the schema. It gives ``body`` inputs, parameters and rows, a tuple of each."""
 
     def text(name: str, type_: str, default: Any) -> str:
-        return name if default is ... else f"{name}={default!r}"
+        return name if default is ... else f"{name}={repr(default)}"
 
     groups = (
         [argument.name for argument in described.inputs],
