@@ -75,7 +75,7 @@ def _separated(cache_path: Any) -> str | None:
     names = [os.fsdecode(path) for path in paths]
     for name in names:
         if ":" in name:
-            raise InvalidArgumentError(f"cache_path has {name!r}; a path with ':' cannot be one of several layers")
+            raise InvalidArgumentError(f"cache_path has {shown(name)}; a path with ':' cannot be one of several layers")
     return ":".join(names)
 
 

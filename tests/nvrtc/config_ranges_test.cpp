@@ -17,15 +17,16 @@
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/text.h"
 #include "tests/nvrtc/compiled_kernels.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
 
-// Of a case.
-constexpr int kTries = 20000;      // configs, most of which a skeleton rejects
-constexpr size_t kAccepted = 500;  // that are chosen among
-constexpr size_t kParsed = 12;
-constexpr size_t kCompiled = 1;
+// Of a case. Under a sanitizer, which the compiler of kernels does not have, a few show that nothing else fails.
+constexpr int kTries = kSanitized ? 300 : 8000;  // configs, most of which a skeleton rejects
+constexpr size_t kAccepted = 200;                // that are chosen among
+constexpr size_t kParsed = kSanitized ? 1 : 6;
+constexpr size_t kCompiled = kSanitized ? 0 : 1;
 
 // A number of the field's range: near the one that is there, near its ends, or any.
 int64_t another(const FieldRules& field, int64_t value, std::mt19937_64& random) {

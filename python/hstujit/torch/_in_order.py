@@ -28,7 +28,7 @@ def written_out(name: str, parameters: Iterable[inspect.Parameter], body: str, s
             scope[f"default_{parameter.name}"] = parameter.default
     names = [argument.partition("=")[0] for argument in head if argument != "*"]
     body = body.replace("{keywords}", ", ".join(f"{name}={name}" for name in names))
-    body = body.replace("{given}", "{" + ", ".join(f"{name!r}: {name}" for name in names) + "}")
+    body = body.replace("{given}", "{" + ", ".join(f"{repr(name)}: {name}" for name in names) + "}")
     exec(f"def {name}({', '.join(head)}):\n{body}", scope)  # names are those of a function's parameters
     return scope[name]
 
