@@ -116,13 +116,10 @@ def _check_tensors(bound: inspect.BoundArguments) -> None:
             raise InvalidArgumentError(f"{name} has rank 0, shape (); it must have at least one dimension") from None
 
 
-def explained(function: Function, names: Mapping[str, str] | None = None) -> Function:
+def explained(function: Function) -> Function:
     """A function whose numbers, flags and texts are checked, and which says what is wrong with a call.
 
     ``torch.compile`` traces it. There a number that has another type of Python is refused, and the rest is PyTorch's.
-
-    Args:
-        names: what the function calls what sentences of an operator name.
     """
     signature = inspect.signature(function)
     called = function.__qualname__
@@ -155,11 +152,18 @@ def explained(function: Function, names: Mapping[str, str] | None = None) -> Fun
             if not isinstance(error, Error):
                 # Raise where the arguments are what is wrong.
                 _check_tensors(bind(signature, called, args, kwargs))
-            elif names:
-                error.args = (renamed(str(error), names),)
             raise
 
     return call  # type: ignore[return-value]
 
 
-__all__ = ["explained"]
+def called_as(names: Mapping[str, str], operator: Callable[..., Any], **arguments: Any) -> Any:
+    """Calls an operator; its sentences name arguments as ``names`` does."""
+    try:
+        return operator(**arguments)
+    except Error as error:
+        error.args = (renamed(str(error), names),)
+        raise
+
+
+__all__ = ["called_as", "explained"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from .._words import counted, kind_of, renamed, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
 from ._arguments import drawn_seed, integers_as, is_readable
-from ._explained import explained
+from ._explained import called_as, explained
 from ._plan import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
@@ -106,9 +105,7 @@ _NAMES = {
     "output_norm_weight": "_output_norm_weight",
     "output_norm_bias": "_output_norm_bias",
 }
-
-_layer_explained = functools.partial(explained, names=_NAMES)
-_cache_explained = functools.partial(explained, names={**_NAMES, "x": "delta_x"})
+_CACHED_NAMES = {**_NAMES, "x": "delta_x"}
 
 
 def _check_values(config: STULayerConfig) -> None:
@@ -307,7 +304,7 @@ class STULayer(torch.nn.Module):
         self.kv_caching_offsets: torch.Tensor | None = None
         self.max_kv_caching_len = 0
 
-    @_layer_explained
+    @explained
     def forward(
         self,
         x: torch.Tensor,
@@ -348,7 +345,9 @@ class STULayer(torch.nn.Module):
         if ratio > 0:
             dropout = {"dropout_ratio": ratio, "seed": drawn_seed(), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
-        out, *for_backward = _ops.stu_layer(
+        out, *for_backward = called_as(
+            _NAMES,
+            _ops.stu_layer,
             x=x,
             seq_offsets=x_offsets,
             max_seq_len=max_seq_len,
@@ -366,7 +365,7 @@ class STULayer(torch.nn.Module):
             self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
         return out
 
-    @_cache_explained
+    @explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
@@ -400,7 +399,9 @@ class STULayer(torch.nn.Module):
         kept = None
         if kv_caching_lengths is not None:
             kept = _Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
-        full_k, full_v, out = _ops.cached_stu_layer(
+        full_k, full_v, out = called_as(
+            _CACHED_NAMES,
+            _ops.cached_stu_layer,
             x=delta_x,
             k_cache=self.k_cache,
             v_cache=self.v_cache,
