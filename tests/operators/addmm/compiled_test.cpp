@@ -46,9 +46,8 @@ TEST_F(GemmKernels, EveryTileFits) {
   EXPECT_GE(tiles.size(), 36u);
   // The other kernel is for whoever asks for it: no choice is near it.
   ASSERT_EQ(space.candidates.front().config.skeleton, "gemm/sm90");
-  const auto other = std::find_if(space.candidates.begin(), space.candidates.end(), [](const Candidate& candidate) {
-    return candidate.config.skeleton == "gemm/sm80";
-  });
+  const auto other = std::find_if(space.candidates.begin(), space.candidates.end(),
+                                  [](const Candidate& candidate) { return candidate.config.skeleton == "gemm/sm80"; });
   ASSERT_NE(other, space.candidates.end());
   EXPECT_GT(other->estimate_ms, 1.3 * space.candidates.front().estimate_ms);
 }
