@@ -226,7 +226,7 @@ class Consumer {
   }
 
   __device__ __forceinline__ PackedTile<Config>& packed_tile() const {
-    return packed_tile_of(shared_, stationary_.stage());
+    return static_cast<PackedShared<Config>&>(shared_).packed_tile[stationary_.stage()];
   }
 
   // The sequence of the thread's first row of the tile, or of the one 8 further on.

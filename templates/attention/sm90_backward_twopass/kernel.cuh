@@ -76,7 +76,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  using SharedMemory = typename backward::KernelShared<Config>::Type;
+  using SharedMemory = backward::KernelShared<Config>;
   static_assert(sizeof(SharedMemory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(SharedMemory) < 128,
                 "the host side and the template disagree on shared memory");
   SharedMemory& shared = *reinterpret_cast<SharedMemory*>(shared_bytes);

@@ -8,23 +8,9 @@
 namespace sm90::backward {
 
 template <class Config>
-struct PackedShared : Shared<Config> {
-  PackedTile<Config> packed_tile[Config::kStationaryStages];
-};
-
-template <class Config, bool kPacked = Config::kPackSequences != 0>
-struct KernelShared {
-  using Type = Shared<Config>;
-};
+using PackedShared = PackedSharedOf<Shared<Config>, Config, Config::kStationaryStages>;
 template <class Config>
-struct KernelShared<Config, true> {
-  using Type = PackedShared<Config>;
-};
-
-template <class Config>
-__device__ __forceinline__ PackedTile<Config>& packed_tile_of(Shared<Config>& shared, int stage) {
-  return static_cast<PackedShared<Config>&>(shared).packed_tile[stage];
-}
+using KernelShared = typename KernelSharedOf<Shared<Config>, Config, Config::kStationaryStages>::Type;
 
 // Before the sums of a moving tile, and when S and dP are done with it: what is not finite is left out where the tile
 // has rows of several sequences. By a warpgroup.

@@ -338,7 +338,7 @@ class Consumer {
   }
 
   __device__ __forceinline__ PackedTile<Config>& packed_tile() const {
-    return packed_tile_of(shared_, query_.stage());
+    return static_cast<PackedShared<Config>&>(shared_).packed_tile[query_.stage()];
   }
 
   // The sequence of the thread's first row, or of the one 8 further on. Read where it is asked for, not kept in

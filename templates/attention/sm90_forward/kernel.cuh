@@ -35,7 +35,7 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  using Memory = typename KernelShared<Config>::Type;
+  using Memory = KernelShared<Config>;
   static_assert(sizeof(Memory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Memory) < 128,
                 "the host side and the template disagree on shared memory");
   Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);

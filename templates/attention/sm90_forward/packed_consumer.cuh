@@ -6,23 +6,9 @@
 namespace sm90 {
 
 template <class Config>
-struct PackedShared : Shared<Config> {
-  PackedTile<Config> packed_tile[Config::kQueryStages];
-};
-
-template <class Config, bool kPacked = Config::kPackSequences != 0>
-struct KernelShared {
-  using Type = Shared<Config>;
-};
+using PackedShared = PackedSharedOf<Shared<Config>, Config, Config::kQueryStages>;
 template <class Config>
-struct KernelShared<Config, true> {
-  using Type = PackedShared<Config>;
-};
-
-template <class Config>
-__device__ __forceinline__ PackedTile<Config>& packed_tile_of(Shared<Config>& shared, int stage) {
-  return static_cast<PackedShared<Config>&>(shared).packed_tile[stage];
-}
+using KernelShared = typename KernelSharedOf<Shared<Config>, Config, Config::kQueryStages>::Type;
 
 // Before a V tile is multiplied by the weights of all rows of the tile: its rows from `rows` on, which no row sees, are
 // zeroed, and what is not finite is left out where the tile has rows of several sequences. By a warpgroup.

@@ -25,6 +25,20 @@ struct PackedTile {
   int not_finite;  // 1: something that is not finite was left out of the products; set by the consumer
 };
 
+// A kernel's shared memory with as many packed tiles as are in flight, and that of a kernel which may have none.
+template <class Base, class Config, int kTiles>
+struct PackedSharedOf : Base {
+  PackedTile<Config> packed_tile[kTiles];
+};
+template <class Base, class Config, int kTiles, bool kPacked = Config::kPackSequences != 0>
+struct KernelSharedOf {
+  using Type = Base;
+};
+template <class Base, class Config, int kTiles>
+struct KernelSharedOf<Base, Config, kTiles, true> {
+  using Type = PackedSharedOf<Base, Config, kTiles>;
+};
+
 // Of 16-bit floats: infinity, and the smallest NaN is above it.
 template <bool kBf16>
 constexpr u32 kInfinityBits = kBf16 ? 0x7f80 : 0x7c00;
