@@ -13,7 +13,6 @@ class Consumer {
   static constexpr int kGroups = Config::kBlockN / 8;  // of columns, in the layout of wgmma's accumulators
   static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
   static constexpr int kGroupsOfPiece = kPieceColumns / 8;
-  static constexpr bool kStoresTiles = Config::kSplitK == 1 && Config::kClusterK == 1;  // the sums of one CTA are whole
 
   // What the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
   struct PieceInputs {
@@ -72,7 +71,7 @@ class Consumer {
       last_stage = multiply<kBlocks>(tile);
     }
     PieceInputs inputs;  // loaded while the last products are computed
-    if constexpr (kStoresTiles) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
+    if constexpr (Config::kStoreBuffers > 0) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
     finish(tile, last_stage);
     if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
     if constexpr (Config::kClusterK > 1) {

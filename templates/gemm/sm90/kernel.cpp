@@ -157,7 +157,7 @@ LaunchPlan GemmSm90::launch_plan(const Spec& spec, const Config& config, const D
   plan.slots = {
       gemm::map_slot(spec, "a_map", gemm.a.name, gemm.a.transposed ? kDepth : config.block_m),
       gemm::map_slot(spec, "b_map", gemm.b.name, gemm.b.transposed ? config.block_n / config.cluster : kDepth)};
-  const bool whole_sums = config.split_k == 1 && config.cluster_k == 1;
+  const bool whole_sums = resources.store_buffers > 0;  // of a CTA
   if (whole_sums) plan.slots.push_back(gemm::map_slot(spec, "out_map", "out", kPieceRows));
   const bool out_address = !whole_sums || gemm.rows_of_sequences();
   for (ParamSlot& slot : gemm::operand_slots(spec, out_address)) plan.slots.push_back(std::move(slot));

@@ -3,9 +3,9 @@
 // A producer warp loads 64 columns of both factors at a time. Consumer warpgroups multiply them: all share the rows of
 // each tile, or, in ping-pong, two have tiles of their own, so that one multiplies while the other stores. Results
 // leave by the copy engine while the next tile is multiplied. CTAs of a cluster have tiles one below the other, and
-// load the columns for one another, or have parts of the sum of one tile. Where each sequence has a product of its own, the producer finds tiles and tells
-// consumers. Idle warps of the producer's warpgroup add up the columns of a factor where that is asked for. bf16 and
-// fp16, sums in fp32. Generated around it: see docs/generated-source.md.
+// load the columns for one another, or have parts of the sum of one tile. Where each sequence has a product of its own,
+// the producer finds tiles and tells consumers. Idle warps of the producer's warpgroup add up the columns of a factor
+// where that is asked for. bf16 and fp16, sums in fp32. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "gemm/sm90/column_sums.cuh"
 #include "gemm/sm90/consumer.cuh"
