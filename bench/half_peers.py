@@ -16,9 +16,8 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from layer_peers import HOST_CYCLES
 from row_peers import DROPOUT, EPS, FLUSH_BYTES, read_instances, report_alone, time_of, write_report
-
-HOST_CYCLES = 8_000_000  # of the GPU: longer than the host needs to enqueue a training step
 
 
 def tensor(*shape, scale=1.0):

@@ -88,14 +88,9 @@ def concat_2D_jagged_multirow(
     max_len_right: int,
     kernel: Any = None,
 ) -> torch.Tensor:
-    """:func:`hstujit.torch.concat_2D_jagged`, which needs no ``max_seq_len``."""
-    return functional.concat_2D_jagged(
-        values_left=values_left,
-        values_right=values_right,
-        max_len_left=max_len_left,
-        max_len_right=max_len_right,
-        offsets_left=offsets_left,
-        offsets_right=offsets_right,
+    """:func:`concat_2D_jagged`, with lengths that must be given."""
+    return concat_2D_jagged(
+        max_seq_len, values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right
     )
 
 
