@@ -146,6 +146,11 @@ if step deterministic; then
   record deterministic "$work/deterministic.out" "$work/free.out" "$output/deterministic_$day.json" || failed=1
   record deterministic "$work/semaphore.out" "$work/free.out" "$output/deterministic_semaphore_$day.json" || failed=1
   record deterministic "$work/per_sequence.out" "$work/free.out" "$output/deterministic_per_sequence_$day.json" || failed=1
+  for direction in forward backward; do
+    matrix --direction $direction --repeated-others > "$work/repeated.json"
+    HSTUJIT_DETERMINISTIC=1 repeat > "$work/others.out" || failed=1
+    record deterministic "$work/others.out" "$output/deterministic_others_${direction}_$day.json" || failed=1
+  done
 fi
 
 if step random; then

@@ -396,6 +396,13 @@ def repeated_instances():
     return (chosen for chosen in instances() if chosen["name"] in names)
 
 
+def repeated_others():
+    """To be launched again and again: of each other operator what the sanitizers see, as long as it is, and all halves of layers."""
+    small = {chosen["name"] for chosen in small_instances()}
+    return (chosen for chosen in instances() if not chosen["op"].endswith("hstu_attention")
+            and (chosen["name"] in small or chosen["op"].startswith("hstu_compute_")))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
@@ -409,11 +416,12 @@ def main():
     parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
     parser.add_argument("--products", action="store_true", help="products of matrices alone")
     parser.add_argument("--layers", action="store_true", help="whole layers and their halves alone")
-    parser.add_argument("--repeated", action="store_true", help="the selection for many launches of each")
+    parser.add_argument("--repeated", action="store_true", help="the selection of attention for many launches of each")
+    parser.add_argument("--repeated-others", action="store_true", help="that of all other operators")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
     sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances,
-               "sanitizer": small_instances, "repeated": repeated_instances}
+               "sanitizer": small_instances, "repeated": repeated_instances, "repeated_others": repeated_others}
     source = next((make for name, make in sources.items() if getattr(arguments, name)), instances)()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source if has_backward(x))
