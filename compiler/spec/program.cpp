@@ -100,6 +100,7 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
       Argument own = argument;
       own.name = value.name;
       if (!value.doc.empty()) own.doc = value.doc;
+      own.in_place.clear();  // other steps may read the input afterwards
       for (std::string& axis : own.joined) axis = value_of(axis).name;
       for (Dimension& dimension : own.shape) {
         if (dimension == Dimension::of(std::string(kSequenceAxis))) dimension = rows_;

@@ -40,6 +40,7 @@ RowOperand gradient_of(const RowOperand& operand, std::string_view doc) {
   if (!operand.tensor.empty()) gradient.tensor = "d" + operand.tensor;
   gradient.first_column = operand.first_column;
   gradient.rows = operand.rows;
+  if (operand.gradient_in_place) gradient.in_place = operand.name;
   return gradient;
 }
 

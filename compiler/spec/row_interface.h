@@ -49,11 +49,14 @@ struct RowOperand {
   // Of a table with a row for each sequence (B), a sequence's own is found.
   std::optional<Dimension> rows = {};
   std::string fill = {};
-  double missing = 0;          // what it is read as where `fill` is empty: 0, or -0, which adds nothing
-  bool differentiated = true;  // false for an input whose gradient is the result's own
+  double missing = 0;              // what it is read as where `fill` is empty: 0, or -0, which adds nothing
+  bool differentiated = true;      // false for an input whose gradient is the result's own
+  bool gradient_in_place = false;  // of a row that is gone through: whether its gradient may be written over it
   // Whether the rows also go around the operator, to what comes behind it: backward takes the gradient that they have
   // there (kResidualGradient), and adds it. Of one input at most, and no business of the forward direction.
   bool residual = false;
+  // Of the gradient of such a row: the input.
+  std::string in_place = {};
 
   bool is_found() const { return rows.has_value(); }
   bool has_elements() const { return kind != RowOperandKind::kScalar && kind != RowOperandKind::kSeed; }

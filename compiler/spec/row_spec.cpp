@@ -190,6 +190,7 @@ Signature RowSpec::signature(Direction direction) const {
     result.shape.push_back(Dimension::constant(interface.columns(operand)));
     const auto element = static_cast<int64_t>(size_of(operand.dtype));
     result.accumulated = role == ArgumentRole::kOutput && !row;
+    result.in_place = operand.in_place;
     const bool vector = operand.kind == RowOperandKind::kVector || operand.is_table();
     result.alignment = static_cast<int>(row ? alignment() : vector ? vector_alignment(operand.dtype) : element);
     return result;

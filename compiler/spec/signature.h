@@ -119,6 +119,9 @@ struct Argument {
   bool accumulated = false;  // outputs: a sum over all rows of the batch, which is 0 where there are none
   RealRange range = {};      // of real numbers, which are finite ones of fp32 besides
   int64_t min = std::numeric_limits<int64_t>::min();  // integers: the least value that a launch may give, 0 or none
+  // Outputs: the input whose memory this one may have, address and strides, since the kernel reads each element of it
+  // in the thread that writes the output's, and before. Empty: an output shares no element with another tensor.
+  std::string in_place = {};
   // Tensors: offsets and integers, each of an axis with some of the rows that a sequence has on the first axis.
   // Together they are all of those. Empty where nothing is known of it.
   std::vector<std::string> joined = {};

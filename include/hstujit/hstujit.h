@@ -164,9 +164,11 @@ HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const cha
  * may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 /* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "min", "max",
- * "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. min and max are the least and the largest
- * value of a number, where a launch refuses others. semantic ("offsets", "counts", "max_rows") and axis ("L") are of
- * integers about rows of sequences; semantic is "seed" of those that random numbers follow from. */
+ * "in_place", "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. in_place is of an output that may
+ * have all of its elements where that input has them; another one shares none with any tensor. min and max are the
+ * least and the largest value of a number, where a launch refuses others. semantic ("offsets", "counts", "max_rows")
+ * and axis ("L") are of integers about rows of sequences; semantic is "seed" of those that random numbers follow from.
+ */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);

@@ -21,6 +21,7 @@ Json signature_json(const Signature& signature) {
         entry["shape"].push_back(dimension.is_constant() ? Json(dimension.bias) : Json(to_string(dimension)));
       }
       entry["alignment"] = argument.alignment;
+      if (!argument.in_place.empty()) entry["in_place"] = argument.in_place;
     }
     if (argument.kind == ArgumentKind::kInt && argument.min != std::numeric_limits<int64_t>::min()) {
       entry["min"] = argument.min;

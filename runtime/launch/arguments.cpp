@@ -49,6 +49,7 @@ Status ArgumentChecker::read_signature() {
     checked.integer = argument.kind == ArgumentKind::kInt;
     checked.output = argument.role == ArgumentRole::kOutput;
     checked.not_negative = argument.min >= 0;
+    if (checked.output && !argument.in_place.empty()) checked.in_place = find_argument(signature_, argument.in_place);
     if (checked.tensor) {
       const DLDataType type = dlpack_type(argument.dtype);
       checked.code = type.code;
@@ -176,6 +177,7 @@ ArgumentFailure ArgumentChecker::check_outputs(const hstujit_value* values) cons
       if (!arguments_[other].tensor || other == index || (arguments_[other].output && other > index)) continue;
       const DLTensor& tensor = *values[other].tensor;
       if (is_empty(tensor)) continue;
+      if (arguments_[index].in_place == other && have_one_place(output, tensor)) continue;
       if (share_bytes(output, tensor)) {
         return {Kind::kSharedMemory, index, 0, 0, 0, other};
       }

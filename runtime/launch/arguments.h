@@ -94,6 +94,7 @@ class ArgumentChecker {
     int rank = 0;
     int64_t alignment = 1;
     std::array<int, kMaxRank> symbols{};  // by dimension: the number of its symbol, -1 of a constant
+    int in_place = -1;                    // an output: the input that it may be
     uint32_t follows_integer = 0;         // bit by dimension: its size is no symbol's value
   };
   // A dimension whose size follows from an integer argument, which may stand behind it.

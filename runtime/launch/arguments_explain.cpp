@@ -203,9 +203,12 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       const DLTensor& output = *values[failure.argument].tensor;
       const DLTensor& other = *values[failure.other].tensor;
       text = fmt::format(
-          "{} spans {} bytes at {} and {} spans {} at {}; an output must share no element with another tensor",
+          "{} spans {} bytes at {} and {} spans {} at {}; an output must share no element with another tensor{}",
           argument.name, span_bytes(output), fmt::ptr(tensor_data(output)), signature_[failure.other].name,
-          span_bytes(other), fmt::ptr(tensor_data(other)));
+          span_bytes(other), fmt::ptr(tensor_data(other)),
+          argument.in_place.empty()
+              ? ""
+              : fmt::format(", unless all of {} lies where {} does", argument.name, argument.in_place));
       break;
     }
     case Kind::kSequences:

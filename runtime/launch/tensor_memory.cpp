@@ -62,6 +62,13 @@ bool is_empty(const DLTensor& tensor) {
 
 int64_t span_bytes(const DLTensor& tensor) { return inner_span_bytes(tensor, 0); }
 
+bool have_one_place(const DLTensor& a, const DLTensor& b) {
+  for (int i = 0; i < a.ndim; ++i) {
+    if (a.shape[i] > 1 && tensor_stride(a, i) != tensor_stride(b, i)) return false;
+  }
+  return tensor_data(a) == tensor_data(b);
+}
+
 bool share_bytes(const DLTensor& a, const DLTensor& b) {
   return inner_rows_share(a, b, 0, tensor_data(b) - tensor_data(a));
 }

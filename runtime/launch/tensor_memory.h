@@ -24,6 +24,9 @@ bool is_empty(const DLTensor& tensor);
 // Bytes from the first to behind the last element of a tensor that is not empty. No more than an int64_t counts.
 int64_t span_bytes(const DLTensor& tensor);
 
+// Whether two tensors of one shape and data type have each element at the same address.
+bool have_one_place(const DLTensor& a, const DLTensor& b);
+
 // Whether two tensors that are not empty have a byte in common.
 bool share_bytes(const DLTensor& a, const DLTensor& b);
 

@@ -102,6 +102,26 @@ TEST_F(Layouts, OutputsThatShareMemoryAreRefused) {
   }
 }
 
+TEST_F(Layouts, AnOutputMayBeTheInputThatItIsComputedFrom) {
+  Signature signed_in_place = signature();
+  signed_in_place[1].in_place = "x";
+  checker_ = ArgumentChecker::create(signed_in_place);
+  char* const x = static_cast<char*>(tensors_[0].data);
+  tensors_[1].data = x;
+  EXPECT_EQ(refusal(), "");
+  tensors_[1].data = x + 32;
+  EXPECT_THAT(refusal(),
+              HasSubstr("an output must share no element with another tensor, unless all of y lies where x does"));
+  tensors_[1].data = x;
+  tensors_[1].strides = strides_;
+  strides_[0] = 32;
+  EXPECT_THAT(refusal(), HasSubstr("unless all of y lies where x does")) << "its rows do not";
+  strides_[0] = 16;
+  EXPECT_EQ(refusal(), "");
+  tensors_[2].data = x;
+  EXPECT_THAT(refusal(), HasSubstr("must share no element")) << "z is no such output";
+}
+
 // Slices of one matrix of (L, 3 * H * D) or (L, H, 3 * D): they interleave and have no element in common.
 TEST_F(Layouts, SlicesOfOneMatrixDoNotOverlap) {
   char* const begin = static_cast<char*>(tensors_[0].data);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "compiler/spec/config.h"
 #include "compiler/spec/sequence_rows.h"
 #include "tests/operators/program_steps.h"
@@ -70,18 +72,18 @@ TEST(StuLayer, StepsShareColumnsOfOneProjection) {
       steps_of(*spec->program(Direction::kBackward)),
       ElementsAre(
           "layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=dx",
-          "addmm_3 forward: input=uvqk_bias[0] mat1=dx mat2=uvqk_weight[0] alpha=1 beta=1 out=u[0]",
-          "hstu_norm_mul_dropout forward: x=attn u=u[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          "addmm_3 forward: input=uvqk_bias[0] mat1=dx mat2=uvqk_weight[0] alpha=1 beta=1 out=duvqk[0]",
+          "hstu_norm_mul_dropout forward: x=attn u=duvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
           "addmm_wgrad forward: mat1=y alpha=1 out=doutput_weight",
           "addmm_4 forward: mat1=dout mat2=output_weight alpha=1 out=dy",
-          "hstu_norm_mul_dropout backward: x=attn u=u[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
-          "dx=dattn du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
+          "hstu_norm_mul_dropout backward: x=attn u=duvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
+          "dx=duvqk[96] du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
           "addmm_5 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=vqk[0]",
-          "hstu_attention backward: q=vqk[32] k=vqk[48] v=vqk[0] dout=dattn[0] dq=duvqk[64] dk=duvqk[80] "
+          "hstu_attention backward: q=vqk[32] k=vqk[48] v=vqk[0] dout=duvqk[96] dq=duvqk[64] dk=duvqk[80] "
           "dv=duvqk[32]",
-          "addmm_6 forward: mat1=duvqk mat2=uvqk_weight alpha=1 out=dnormed_x",
-          "addmm_wgrad_2 forward: mat1=dx dout=duvqk alpha=1 beta=1 out=duvqk_weight dbias=duvqk_bias",
-          "layer_norm_2 backward: dout=dnormed_x dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
+          "addmm_6 forward: mat1=duvqk[0] mat2=uvqk_weight alpha=1 out=duvqk[96]",
+          "addmm_wgrad_2 forward: mat1=dx dout=duvqk[0] alpha=1 beta=1 out=duvqk_weight dbias=duvqk_bias",
+          "layer_norm_2 backward: dout=duvqk[96] dresidual=dout weight=input_norm_weight dweight=dinput_norm_weight "
           "dbias=dinput_norm_bias"));
 }
 
@@ -94,21 +96,54 @@ TEST(StuLayer, WhatIsProjectedLiesWhereAttentionWritesItsGradients) {
   EXPECT_THAT(steps[5], HasSubstr(" dout=duvqk[32]"));
 }
 
+// v, q and k of a group lie in the columns of the next group's gradients, those of the last one in columns of dattn
+// that were read, where there are as many, and else in a matrix of their own.
 TEST(StuLayer, AttentionOfGroupsOfHeads) {
-  const std::vector<std::string> steps =
-      steps_of(*stu("stu_layer", {{"backward_head_groups", 2}})->program(Direction::kBackward));
+  const OpSpecPtr spec = stu("stu_layer", {{"backward_head_groups", 2}});
+  const std::vector<std::string> steps = steps_of(*spec->program(Direction::kBackward));
   EXPECT_THAT(
       std::vector(steps.begin() + 6, steps.begin() + 14),
-      ElementsAre("addmm_5 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=vqk[0]",
-                  "addmm_6 forward: input=uvqk_bias[64] mat1=dx mat2=uvqk_weight[64] alpha=1 beta=1 out=vqk[16]",
-                  "addmm_6 forward: input=uvqk_bias[80] mat1=dx mat2=uvqk_weight[80] alpha=1 beta=1 out=vqk[24]",
-                  "hstu_attention_2 backward: q=vqk[16] k=vqk[24] v=vqk[0] dout=dattn[0] dq=duvqk[64] "
+      ElementsAre("addmm_5 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=duvqk[48]",
+                  "addmm_6 forward: input=uvqk_bias[64] mat1=dx mat2=uvqk_weight[64] alpha=1 beta=1 out=duvqk[72]",
+                  "addmm_6 forward: input=uvqk_bias[80] mat1=dx mat2=uvqk_weight[80] alpha=1 beta=1 out=duvqk[88]",
+                  "hstu_attention_2 backward: q=duvqk[72] k=duvqk[88] v=duvqk[48] dout=duvqk[96] dq=duvqk[64] "
                   "dk=duvqk[80] dv=duvqk[32]",
-                  "addmm_5 forward: input=uvqk_bias[48] mat1=dx mat2=uvqk_weight[48] alpha=1 beta=1 out=vqk[0]",
-                  "addmm_6 forward: input=uvqk_bias[72] mat1=dx mat2=uvqk_weight[72] alpha=1 beta=1 out=vqk[16]",
-                  "addmm_6 forward: input=uvqk_bias[88] mat1=dx mat2=uvqk_weight[88] alpha=1 beta=1 out=vqk[24]",
-                  "hstu_attention_2 backward: q=vqk[16] k=vqk[24] v=vqk[0] dout=dattn[16] dq=duvqk[72] "
+                  "addmm_5 forward: input=uvqk_bias[48] mat1=dx mat2=uvqk_weight[48] alpha=1 beta=1 out=duvqk[96]",
+                  "addmm_6 forward: input=uvqk_bias[72] mat1=dx mat2=uvqk_weight[72] alpha=1 beta=1 out=vqk[0]",
+                  "addmm_6 forward: input=uvqk_bias[88] mat1=dx mat2=uvqk_weight[88] alpha=1 beta=1 out=vqk[8]",
+                  "hstu_attention_2 backward: q=vqk[0] k=vqk[8] v=duvqk[96] dout=duvqk[112] dq=duvqk[72] "
                   "dk=duvqk[88] dv=duvqk[48]"));
+}
+
+// Columns of each tensor between the steps of a backward direction. Heads are as wide in q and k as in v, 16, and x is
+// narrower than all heads together.
+std::map<std::string, int64_t> columns_between(Json more) {
+  more.update({{"heads", 4}, {"attn_dim", 16}, {"hidden_dim", 16}, {"width", 40}});
+  std::map<std::string, int64_t> columns;
+  for (const Argument& temporary : stu("stu_layer", more)->program(Direction::kBackward)->temporaries)
+    columns[temporary.name] = temporary.shape[1].bias;
+  return columns;
+}
+
+TEST(StuLayer, MemoryOfBackward) {
+  using Columns = std::map<std::string, int64_t>;
+  EXPECT_EQ(columns_between({}), (Columns{{"duvqk", 5 * 64}, {"vqk", 3 * 64}}));
+  EXPECT_EQ(columns_between({{"backward_head_groups", 2}}), (Columns{{"duvqk", 5 * 64}, {"vqk", 2 * 32}}));
+  EXPECT_EQ(columns_between({{"backward_head_groups", 4}}), (Columns{{"duvqk", 5 * 64}}));
+  EXPECT_EQ(columns_between({{"backward_head_groups", 4}, {"recompute_attn", true}}), (Columns{{"duvqk", 5 * 64}}));
+  EXPECT_EQ(columns_between({{"recompute_attn", true}}), (Columns{{"duvqk", 5 * 64}, {"uvqk", 4 * 64}}));
+  EXPECT_EQ(columns_between({{"recompute_uvqk", false}, {"recompute_y", false}}), (Columns{{"duvqk", 5 * 64}}));
+}
+
+TEST(StuLayer, AttentionOfGroupsIsComputedAgain) {
+  const OpSpecPtr spec = stu("stu_layer", {{"backward_head_groups", 2}, {"recompute_attn", true}});
+  const std::vector<std::string> steps = steps_of(*spec->program(Direction::kBackward));
+  EXPECT_THAT(
+      std::vector(steps.begin() + 2, steps.begin() + 6),
+      ElementsAre("addmm_4 forward: input=uvqk_bias[32] mat1=dx mat2=uvqk_weight[32] alpha=1 beta=1 out=duvqk[32]",
+                  "addmm_5 forward: input=uvqk_bias[64] mat1=dx mat2=uvqk_weight[64] alpha=1 beta=1 out=duvqk[64]",
+                  "addmm_5 forward: input=uvqk_bias[80] mat1=dx mat2=uvqk_weight[80] alpha=1 beta=1 out=duvqk[80]",
+                  "hstu_attention_2 forward: q=duvqk[64] k=duvqk[80] v=duvqk[32] out=duvqk[96]"));
 }
 
 TEST(StuLayer, WithoutTrainingNothingIsKept) {

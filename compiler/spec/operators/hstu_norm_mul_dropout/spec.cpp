@@ -38,6 +38,7 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
   RowInterface interface{p.width, {}, {}, p.groups()};
   interface.inputs.push_back({"x", RowOperandKind::kRow, p.dtype, "rows that are normalised", 0.5});
   interface.inputs.push_back({"u", RowOperandKind::kRow, p.dtype, "rows that they are multiplied with"});
+  for (RowOperand& row : interface.inputs) row.gradient_in_place = true;  // a layer's backward has less memory by it
   interface.inputs.push_back({"weight", kind, p.weight_dtype, "factor of each column, or head", 1});
   if (p.has_bias()) interface.inputs.push_back({"bias", kind, p.weight_dtype, "added to each column, or head"});
   interface.inputs.push_back(

@@ -31,7 +31,8 @@ Program preprocess_backward(const StuInputSteps& input) {
   input.begin_backward(program);
   input.activate_backward(program, {"du", -1, "gradient of u"});
   input.attend_backward(program, {"dattn"});
-  input.project_backward(program, std::nullopt);
+  program.temporary("dnormed_x", input.dtype(), input.width());
+  input.project_backward(program, {"dnormed_x"}, std::nullopt);
   return program.finish();
 }
 

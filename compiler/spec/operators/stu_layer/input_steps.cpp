@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 
@@ -34,15 +37,6 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
   if (attention.heads % groups != 0) return refuse(fmt::format("divisors of heads, which are {}", attention.heads));
   if (attention.rab_heads > 0) return refuse("1 with rab_heads");
   return attention.attn_scale == "none" ? true : refuse("1 with attn_scale");
-}
-
-// v, q and k of a group of heads, columns of u, v, q and k of all heads.
-ProgramValues columns_of_group(const StuWidths& widths, int64_t group, int64_t groups, const StuMatrix& uvqk,
-                               const std::string& prefix) {
-  const int64_t v = widths.v / groups, qk = widths.qk / groups;
-  return {{prefix + "v", uvqk.columns(widths.first_v() + group * v)},
-          {prefix + "q", uvqk.columns(widths.first_q() + group * qk)},
-          {prefix + "k", uvqk.columns(widths.first_k() + group * qk)}};
 }
 
 }  // namespace
@@ -86,21 +80,21 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   steps.attention_ = std::make_shared<HstuAttentionSpec>(attention);
   if (!whole) return std::nullopt;
 
-  steps.projection_of_u_ = {projection(widths.v), 0, 0};
+  steps.projection_of_u_ = {projection(widths.v), 0};
   HstuAttentionParams of_group = attention;
   of_group.heads /= groups;
   steps.attention_of_group_ = std::make_shared<HstuAttentionSpec>(of_group);
   if (groups == 1) {
-    steps.projections_of_groups_ = {{{projection(columns - widths.v), widths.first_v(), 0}}};
+    steps.projections_of_groups_ = {{{projection(columns - widths.v), widths.first_v()}}};
     return steps;
   }
-  // The columns of a group are no neighbours: three products, whose results are.
+  // The columns of a group are no neighbours: three products.
   const int64_t v = widths.v / groups, qk = widths.qk / groups;
   const OpSpecPtr of_v = projection(v), of_qk = projection(qk);
   for (int64_t group = 0; group < groups; ++group) {
-    steps.projections_of_groups_.push_back({{of_v, widths.first_v() + group * v, 0},
-                                            {of_qk, widths.first_q() + group * qk, v},
-                                            {of_qk, widths.first_k() + group * qk, v + qk}});
+    steps.projections_of_groups_.push_back({{of_v, widths.first_v() + group * v},
+                                            {of_qk, widths.first_q() + group * qk},
+                                            {of_qk, widths.first_k() + group * qk}});
   }
   return steps;
 }
@@ -155,14 +149,14 @@ void StuInputSteps::add_projection(ProgramBuilder& program, const ProgramValue& 
 }
 
 void StuInputSteps::add_columns(ProgramBuilder& program, const Projection& projection, const ProgramValue& normed_x,
-                                const StuMatrix& out, const StuNames& names) const {
+                                const ProgramValue& out, const StuNames& names) const {
   program.step(projection.spec, Direction::kForward,
                {{"mat1", normed_x},
                 {"mat2", names.weight("uvqk_weight", {}, projection.first)},
                 {"input", names.weight("uvqk_bias", {}, projection.first)},
                 {"alpha", ProgramValue::number(1)},
                 {"beta", ProgramValue::number(1)},
-                {"out", out.columns(projection.first_to)}});
+                {"out", out}});
 }
 
 void StuInputSteps::project(ProgramBuilder& program, bool kept, const ProgramValue& x, const StuNames& names) const {
@@ -182,9 +176,12 @@ void StuInputSteps::activate_backward(ProgramBuilder& program, const ProgramValu
 }
 
 void StuInputSteps::attend(ProgramBuilder& program, bool kept, const ProgramValue& attn, const StuNames& names) const {
-  ProgramValues operands = columns_of_group(widths_, 0, 1, uvqk(kept, names), "");
-  operands.emplace("out", attn);
-  program.step(attention_, Direction::kForward, operands);
+  const StuMatrix uvqk = this->uvqk(kept, names);
+  program.step(attention_, Direction::kForward,
+               {{"v", uvqk.columns(widths_.first_v())},
+                {"q", uvqk.columns(widths_.first_q())},
+                {"k", uvqk.columns(widths_.first_k())},
+                {"out", attn}});
 }
 
 ProgramValue StuInputSteps::normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const {
@@ -192,49 +189,92 @@ ProgramValue StuInputSteps::normed_x_of_backward(const ProgramValue& dx, const S
 }
 
 ProgramValue StuInputSteps::u_of_backward(const StuNames& names) const {
-  return input_.recompute_uvqk && !memory_.recompute_attn ? names.between("u").columns(0) : u(/*kept=*/true, names);
+  return has_groups_again() ? duvqk(names).columns(0) : u(/*kept=*/true, names);
 }
 
 void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dx,
-                                   const StuNames& names) const {
-  program.temporary(duvqk(names).name, dtype_, widths_.uvqk());
+                                   const StuNames& names, int64_t behind) const {
+  program.temporary(duvqk(names).name, dtype_, widths_.uvqk() + behind);
   if (input_.recompute_normed_x) add_norm(program, x, dx, names);
-  if (!input_.recompute_uvqk) return;
   const ProgramValue normed_x = normed_x_of_backward(dx, names);
-  if (has_all_again()) {
-    const StuMatrix uvqk = this->uvqk(/*kept=*/true, names);
-    program.temporary(uvqk.name, dtype_, widths_.uvqk());
-    add_projection(program, normed_x, uvqk.all(), names);
-  } else {
-    program.temporary(names.between("u").name, dtype_, widths_.v);
-    add_columns(program, projection_of_u_, normed_x, names.between("u"), names);
+  if (has_groups_again()) add_columns(program, projection_of_u_, normed_x, u_of_backward(names), names);
+  if (!has_all_again()) return;
+  const StuMatrix uvqk = this->uvqk(/*kept=*/true, names);
+  program.temporary(uvqk.name, dtype_, widths_.uvqk());
+  add_projection(program, normed_x, uvqk.all(), names);
+}
+
+StuInputSteps::GroupPlace StuInputSteps::columns_of_group(int64_t group, const StuMatrix& uvqk) const {
+  const int64_t v = widths_.v / memory_.backward_head_groups, qk = widths_.qk / memory_.backward_head_groups;
+  return {uvqk.columns(widths_.first_v() + group * v), uvqk.columns(widths_.first_q() + group * qk),
+          uvqk.columns(widths_.first_k() + group * qk)};
+}
+
+StuInputSteps::GroupPlace StuInputSteps::add_group(ProgramBuilder& program, int64_t group, const GroupPlace& place,
+                                                   const ProgramValue& dx, const StuNames& names) const {
+  if (!has_groups_again()) return columns_of_group(group, uvqk(/*kept=*/true, names));
+  const std::array<const ProgramValue*, 3> places = {&place.v, &place.q, &place.k};
+  const std::vector<Projection>& projections = projections_of_groups_[static_cast<size_t>(group)];
+  for (size_t i = 0; i < projections.size(); ++i)
+    add_columns(program, projections[i], normed_x_of_backward(dx, names), *places[i], names);
+  return place;
+}
+
+void StuInputSteps::attend_again(ProgramBuilder& program, const StuMatrix& attn, const ProgramValue& dx,
+                                 const StuNames& names) const {
+  const int64_t groups = memory_.backward_head_groups;
+  for (int64_t group = 0; group < groups; ++group) {
+    // Nothing is in the columns of their gradients yet.
+    const GroupPlace vqk = add_group(program, group, columns_of_group(group, duvqk(names)), dx, names);
+    program.step(attention_of_group_, Direction::kForward,
+                 {{"v", vqk.v}, {"q", vqk.q}, {"k", vqk.k}, {"out", attn.columns(group * widths_.v / groups)}});
   }
+}
+
+std::vector<StuInputSteps::GroupPlace> StuInputSteps::place_groups(ProgramBuilder& program, const StuMatrix& dattn,
+                                                                   const StuNames& names) const {
+  const int64_t groups = memory_.backward_head_groups, v = widths_.v / groups, qk = widths_.qk / groups;
+  std::vector<GroupPlace> places;
+  if (!has_groups_again()) return std::vector<GroupPlace>(static_cast<size_t>(groups));
+  // In the columns that the next group's gradients will be written to.
+  for (int64_t group = 1; group < groups; ++group) places.push_back(columns_of_group(group, duvqk(names)));
+  // The last one's in those of dattn that the groups before it have read, while there are any; they need not be kept.
+  const int64_t read = dattn.name == duvqk(names).name ? widths_.v - v : 0;
+  const StuMatrix vqk = names.between("vqk");
+  int64_t taken = 0, columns = 0;
+  const auto place = [&](int64_t wanted) {
+    if (taken + wanted <= read) return dattn.columns(std::exchange(taken, taken + wanted));
+    return vqk.columns(std::exchange(columns, columns + wanted));
+  };
+  places.push_back({place(v), place(qk), place(qk)});
+  if (columns > 0) program.temporary(vqk.name, dtype_, columns);
+  return places;
 }
 
 void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& dattn, const ProgramValue& dx,
                                     const StuNames& names) const {
-  const int64_t groups = memory_.backward_head_groups, v = widths_.v / groups, qk = widths_.qk / groups;
-  const bool again = input_.recompute_uvqk && !has_all_again();
-  const StuMatrix vqk = names.between("vqk");  // of one group
-  if (again) program.temporary(vqk.name, dtype_, v + 2 * qk);
+  const int64_t groups = memory_.backward_head_groups;
+  const std::vector<GroupPlace> places = place_groups(program, dattn, names);
   for (int64_t group = 0; group < groups; ++group) {
-    ProgramValues operands = columns_of_group(widths_, group, groups, duvqk(names), "d");
-    if (again) {
-      for (const Projection& projection : projections_of_groups_[static_cast<size_t>(group)])
-        add_columns(program, projection, normed_x_of_backward(dx, names), vqk, names);
-      operands.insert({{"v", vqk.columns(0)}, {"q", vqk.columns(v)}, {"k", vqk.columns(v + qk)}});
-    } else {
-      operands.merge(columns_of_group(widths_, group, groups, uvqk(/*kept=*/true, names), ""));
-    }
-    operands.emplace("dout", groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * v));
-    program.step(attention_of_group_, Direction::kBackward, operands);
+    const GroupPlace vqk = add_group(program, group, places[static_cast<size_t>(group)], dx, names);
+    const GroupPlace gradients = columns_of_group(group, duvqk(names));
+    const ProgramValue dout =
+        groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * widths_.v / groups);
+    program.step(attention_of_group_, Direction::kBackward,
+                 {{"v", vqk.v},
+                  {"q", vqk.q},
+                  {"k", vqk.k},
+                  {"dout", dout},
+                  {"dv", gradients.v},
+                  {"dq", gradients.q},
+                  {"dk", gradients.k}});
   }
 }
 
-void StuInputSteps::project_backward(ProgramBuilder& program, const std::optional<ProgramValue>& dresidual,
-                                     const ProgramValue& x, const ProgramValue& dx, const StuNames& names) const {
-  const ProgramValue dnormed_x = names.between("dnormed_x").all(), duvqk = this->duvqk(names).all();
-  program.temporary(dnormed_x.name, dtype_, width_);
+void StuInputSteps::project_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,
+                                     const std::optional<ProgramValue>& dresidual, const ProgramValue& x,
+                                     const ProgramValue& dx, const StuNames& names) const {
+  const ProgramValue duvqk = this->duvqk(names).columns(0);
   program.step(projection_dgrad_, Direction::kForward,
                {{"mat1", duvqk},
                 {"mat2", names.weight("uvqk_weight", kWeightsDoc)},

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/spec/operators/stu_layer/params.h"
 #include "compiler/spec/program.h"
@@ -35,31 +36,43 @@ class StuInputSteps {
   void attend(ProgramBuilder& program, bool kept, const ProgramValue& attn, const StuNames& names = {}) const;
 
   // A backward direction begins: what of `normed_x` and u is computed again. The former lies in `dx` until that is
-  // written, at the end.
+  // written, at the end; the latter in the columns of `duvqk` that get its gradient. `behind`: columns that `duvqk` has
+  // behind those of k, for others.
   void begin_backward(ProgramBuilder& program, const ProgramValue& x = {"x"},
-                      const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
+                      const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {},
+                      int64_t behind = 0) const;
+  // q, k and v to `attn` again, where forward did not keep it.
+  void attend_again(ProgramBuilder& program, const StuMatrix& attn, const ProgramValue& dx,
+                    const StuNames& names) const;
   // `dattn` to v, q and k of the temporary `duvqk`, whose columns of u are somebody else's.
   void attend_backward(ProgramBuilder& program, const StuMatrix& dattn,
                        const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
-  // `duvqk` to the gradients of x and of all weights. `dresidual`: the gradient of x around the layer, if it has one.
-  void project_backward(ProgramBuilder& program, const std::optional<ProgramValue>& dresidual,
-                        const ProgramValue& x = {"x"}, const ProgramValue& dx = {"dx", -1, "gradient of x"},
-                        const StuNames& names = {}) const;
+  // `duvqk` to the gradients of x and of all weights. `dnormed_x`: where that of the norm's result lies meanwhile.
+  // `dresidual`: the gradient of x around the layer, if it has one.
+  void project_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,
+                        const std::optional<ProgramValue>& dresidual, const ProgramValue& x = {"x"},
+                        const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
 
   // u before its silu, and uvqk where all of it is there.
   ProgramValue u(bool kept, const StuNames& names = {}) const { return uvqk(kept, names).columns(0); }
   ProgramValue u_of_backward(const StuNames& names = {}) const;
   static StuMatrix duvqk(const StuNames& names = {}) { return names.between("duvqk"); }
+  // The columns of `duvqk` behind those of k.
+  StuMatrix behind_duvqk(const StuNames& names) const { return {duvqk(names).name, widths_.uvqk()}; }
 
   const StuWidths& widths() const { return widths_; }
+  int64_t width() const { return width_; }  // of x
   DataType dtype() const { return dtype_; }
 
  private:
-  // A product to columns of u, v, q and k that are neighbours.
+  // A product to columns of u, v, q and k that are neighbours, of which `first` is the first one.
   struct Projection {
     OpSpecPtr spec;
-    int64_t first = 0;     // of them
-    int64_t first_to = 0;  // where they are put
+    int64_t first = 0;
+  };
+  // Where v, q and k of a group of heads lie: in columns that begin there.
+  struct GroupPlace {
+    ProgramValue v, q, k;
   };
 
   StuInputSteps(const HstuAttentionParams& attention, const StuInputParams& input, const StuMemoryParams& memory)
@@ -68,7 +81,12 @@ class StuInputSteps {
         input_(input),
         memory_(memory) {}
 
-  bool has_all_again() const { return input_.recompute_uvqk && memory_.recompute_attn; }
+  // Backward computes all of uvqk again, at once: attention needs it in both directions. With groups of heads it is
+  // v, q and k of one group at a time.
+  bool has_all_again() const {
+    return input_.recompute_uvqk && memory_.recompute_attn && memory_.backward_head_groups == 1;
+  }
+  bool has_groups_again() const { return input_.recompute_uvqk && !has_all_again(); }
   StuMatrix normed_x(bool kept, const StuNames& names) const;
   StuMatrix uvqk(bool kept, const StuNames& names) const;
   ProgramValue normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const;
@@ -76,7 +94,14 @@ class StuInputSteps {
   void add_projection(ProgramBuilder& program, const ProgramValue& normed_x, const ProgramValue& out,
                       const StuNames& names) const;
   void add_columns(ProgramBuilder& program, const Projection& projection, const ProgramValue& normed_x,
-                   const StuMatrix& out, const StuNames& names) const;
+                   const ProgramValue& out, const StuNames& names) const;
+  // v, q and k of a group, computed again to `place`, or kept.
+  GroupPlace add_group(ProgramBuilder& program, int64_t group, const GroupPlace& place, const ProgramValue& dx,
+                       const StuNames& names) const;
+  // The columns of all heads' v, q and k, in the order of uvqk, that are a group's.
+  GroupPlace columns_of_group(int64_t group, const StuMatrix& uvqk) const;
+  // Where v, q and k of each group lie while attention computes their gradients.
+  std::vector<GroupPlace> place_groups(ProgramBuilder& program, const StuMatrix& dattn, const StuNames& names) const;
 
   StuWidths widths_;
   DataType dtype_;
@@ -84,7 +109,8 @@ class StuInputSteps {
   StuInputParams input_;
   StuMemoryParams memory_;
   OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, silu_, attention_;
-  // Of backward: u, and v, q and k of each group of heads, whose attention is `attention_of_group_`.
+  // Of backward: u, and v, q and k of each group of heads, one by one or, of a single group, together. The attention of
+  // a group is `attention_of_group_`.
   Projection projection_of_u_;
   std::vector<std::vector<Projection>> projections_of_groups_;
   OpSpecPtr attention_of_group_;

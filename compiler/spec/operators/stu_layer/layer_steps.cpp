@@ -1,5 +1,7 @@
 #include "compiler/spec/operators/stu_layer/layer_steps.h"
 
+#include <algorithm>
+
 namespace hstujit {
 
 std::vector<std::string> StuLayerSteps::inputs(const std::vector<std::string>& kept) {
@@ -42,19 +44,18 @@ void StuLayerSteps::forward(ProgramBuilder& program, const ProgramValue& x, cons
 void StuLayerSteps::backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dout,
                              const ProgramValue& dx, const StuNames& names) const {
   const StuWidths& widths = input_.widths();
-  const StuMatrix attn = this->attn(/*kept=*/true, names), dattn = names.between("dattn"),
-                  duvqk = StuInputSteps::duvqk(names);
-  input_.begin_backward(program, x, dx, names);
-  if (recompute_attn_) {
-    program.temporary(attn.name, input_.dtype(), output_.v_columns());
-    input_.attend(program, /*kept=*/true, attn.columns(0), names);
-  }
-  program.temporary(dattn.name, input_.dtype(), output_.v_columns());
+  // One matrix has, side by side, u, v, q and k of the gradient of uvqk, and what is needed apart from them: dattn, and
+  // then the gradient of the norm's result. attn lies where its gradient will, if it was not kept: the gate's backward
+  // reads an element in the thread that writes its gradient.
+  const StuMatrix duvqk = StuInputSteps::duvqk(names), dattn = input_.behind_duvqk(names),
+                  attn = recompute_attn_ ? dattn : this->attn(/*kept=*/true, names);
+  input_.begin_backward(program, x, dx, names, std::max(output_.v_columns(), input_.width()));
+  if (recompute_attn_) input_.attend_again(program, attn, dx, names);
   // The columns of v, q and k get their gradients behind the gate.
   output_.compute_backward(program, attn.all(), input_.u_of_backward(names), dattn.all(), duvqk.columns(0),
                            {duvqk, widths.first_v(), widths.uvqk() - widths.first_v()}, dout, names);
-  input_.attend_backward(program, {dattn.name, 0}, dx, names);
-  input_.project_backward(program, dout, x, dx, names);
+  input_.attend_backward(program, dattn, dx, names);
+  input_.project_backward(program, dattn.all(), dout, x, dx, names);
 }
 
 }  // namespace hstujit
