@@ -11,6 +11,7 @@ Json schema_silu() { return fields_schema<SiluParams>(); }
 RowInterface SiluSpec::forward_interface() const {
   RowInterface interface{params_.width, {}, {}};
   interface.inputs = {{"x", RowOperandKind::kRow, params_.dtype, "rows"}};
+  interface.inputs[0].gradient_in_place = true;  // a layer's backward has less memory by it
   interface.outputs = {{"out", RowOperandKind::kRow, params_.dtype, "result"}};
   return interface;
 }

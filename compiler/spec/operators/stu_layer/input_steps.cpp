@@ -99,12 +99,13 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   return steps;
 }
 
-StuMatrix StuInputSteps::normed_x(bool kept, const StuNames& names) const {
-  return kept && !input_.recompute_normed_x ? names.kept("normed_x", width_) : names.between("normed_x");
+StuMatrix StuInputSteps::uvqk(bool kept, const StuNames& names) const {
+  return keeps_uvqk(kept) ? names.kept("uvqk", widths_.uvqk()) : names.between("uvqk");
 }
 
-StuMatrix StuInputSteps::uvqk(bool kept, const StuNames& names) const {
-  return kept && !input_.recompute_uvqk ? names.kept("uvqk", widths_.uvqk()) : names.between("uvqk");
+StuColumns StuInputSteps::free_columns(bool kept, const StuNames& names) const {
+  if (keeps_uvqk(kept)) return {};
+  return {uvqk(kept, names), widths_.first_v(), widths_.uvqk() - widths_.first_v()};
 }
 
 void StuInputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
@@ -159,12 +160,17 @@ void StuInputSteps::add_columns(ProgramBuilder& program, const Projection& proje
                 {"out", out}});
 }
 
-void StuInputSteps::project(ProgramBuilder& program, bool kept, const ProgramValue& x, const StuNames& names) const {
-  const StuMatrix normed_x = this->normed_x(kept, names), uvqk = this->uvqk(kept, names);
-  if (!kept || input_.recompute_normed_x) program.temporary(normed_x.name, dtype_, width_);
-  if (!kept || input_.recompute_uvqk) program.temporary(uvqk.name, dtype_, widths_.uvqk());
-  add_norm(program, x, normed_x.all(), names);
-  add_projection(program, normed_x.all(), uvqk.all(), names);
+void StuInputSteps::project(ProgramBuilder& program, bool kept, const std::optional<ProgramValue>& place,
+                            const ProgramValue& x, const StuNames& names) const {
+  ProgramValue normed_x = this->normed_x(names).all();
+  if (!keeps_normed_x(kept)) {
+    normed_x = place.value_or(names.between("normed_x").all());
+    if (!place) program.temporary(normed_x.name, dtype_, width_);
+  }
+  const StuMatrix uvqk = this->uvqk(kept, names);
+  if (!keeps_uvqk(kept)) program.temporary(uvqk.name, dtype_, widths_.uvqk());
+  add_norm(program, x, normed_x, names);
+  add_projection(program, normed_x, uvqk.all(), names);
 }
 
 void StuInputSteps::activate(ProgramBuilder& program, bool kept, const ProgramValue& u) const {
@@ -185,7 +191,7 @@ void StuInputSteps::attend(ProgramBuilder& program, bool kept, const ProgramValu
 }
 
 ProgramValue StuInputSteps::normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const {
-  return input_.recompute_normed_x ? dx : normed_x(/*kept=*/true, names).all();
+  return input_.recompute_normed_x ? dx : normed_x(names).all();
 }
 
 ProgramValue StuInputSteps::u_of_backward(const StuNames& names) const {

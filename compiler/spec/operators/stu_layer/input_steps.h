@@ -27,8 +27,10 @@ class StuInputSteps {
   // Declares the weights, of which a backward direction takes columns.
   void take_weights(ProgramBuilder& program, int64_t layers = 0) const;
 
-  // x to `normed_x` and `uvqk`. Each is a temporary, or, where `kept`, what was declared.
-  void project(ProgramBuilder& program, bool kept, const ProgramValue& x = {"x"}, const StuNames& names = {}) const;
+  // x to `uvqk`, a temporary, or, where `kept`, what was declared. So is its norm's result, which lies in `place`, if
+  // there is one, instead of a temporary.
+  void project(ProgramBuilder& program, bool kept, const std::optional<ProgramValue>& place = {},
+               const ProgramValue& x = {"x"}, const StuNames& names = {}) const;
   // u of uvqk, which forward gives as silu(u), and its gradient, from that of silu(u).
   void activate(ProgramBuilder& program, bool kept, const ProgramValue& u) const;
   void activate_backward(ProgramBuilder& program, const ProgramValue& du) const;
@@ -55,6 +57,8 @@ class StuInputSteps {
 
   // u before its silu, and uvqk where all of it is there.
   ProgramValue u(bool kept, const StuNames& names = {}) const { return uvqk(kept, names).columns(0); }
+  // Columns that nothing reads when attention is done.
+  StuColumns free_columns(bool kept, const StuNames& names) const;
   ProgramValue u_of_backward(const StuNames& names = {}) const;
   static StuMatrix duvqk(const StuNames& names = {}) { return names.between("duvqk"); }
   // The columns of `duvqk` behind those of k.
@@ -87,7 +91,10 @@ class StuInputSteps {
     return input_.recompute_uvqk && memory_.recompute_attn && memory_.backward_head_groups == 1;
   }
   bool has_groups_again() const { return input_.recompute_uvqk && !has_all_again(); }
-  StuMatrix normed_x(bool kept, const StuNames& names) const;
+  // Where `kept` says that something of it is: of both directions, if they say so, and of no other program.
+  bool keeps_uvqk(bool kept) const { return kept && !input_.recompute_uvqk; }
+  bool keeps_normed_x(bool kept) const { return kept && !input_.recompute_normed_x; }
+  StuMatrix normed_x(const StuNames& names) const { return names.kept("normed_x", width_); }
   StuMatrix uvqk(bool kept, const StuNames& names) const;
   ProgramValue normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const;
   void add_norm(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out, const StuNames& names) const;

@@ -36,9 +36,11 @@ void StuLayerSteps::forward(ProgramBuilder& program, const ProgramValue& x, cons
                             const StuNames& names) const {
   const StuMatrix attn = this->attn(training_, names);
   if (!training_ || recompute_attn_) program.temporary(attn.name, input_.dtype(), output_.v_columns());
-  input_.project(program, training_, x, names);
+  // The norm's result lies in `out` until that is written, at the end.
+  input_.project(program, training_, out, x, names);
   input_.attend(program, training_, attn.columns(0), names);
-  output_.compute(program, attn.all(), input_.u(training_, names), training_, x, out, names);
+  output_.compute(program, attn.all(), input_.u(training_, names), training_, input_.free_columns(training_, names), x,
+                  out, names);
 }
 
 void StuLayerSteps::backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dout,

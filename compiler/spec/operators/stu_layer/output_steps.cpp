@@ -71,8 +71,12 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   return steps;
 }
 
-StuMatrix StuOutputSteps::y(bool kept, const StuNames& names) const {
-  return kept && !output_.recompute_y ? names.kept("y", y_columns_) : names.between("y");
+ProgramValue StuOutputSteps::place_y(ProgramBuilder& program, const std::string& name, const StuColumns& free,
+                                     const StuNames& names) const {
+  if (y_columns_ <= free.columns) return free.matrix.columns(free.first);
+  const StuMatrix matrix = names.between(name);
+  program.temporary(matrix.name, dtype_, y_columns_);
+  return matrix.all();
 }
 
 void StuOutputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
@@ -89,9 +93,10 @@ void StuOutputSteps::add_gate(ProgramBuilder& program, const ProgramValue& attn,
 }
 
 void StuOutputSteps::compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept,
-                             const ProgramValue& x, const ProgramValue& out, const StuNames& names) const {
-  const ProgramValue y = this->y(kept, names).all("what is projected");
-  if (!kept || output_.recompute_y) program.temporary(y.name, dtype_, y_columns_);
+                             const StuColumns& free, const ProgramValue& x, const ProgramValue& out,
+                             const StuNames& names) const {
+  const ProgramValue y =
+      keeps_y(kept) ? names.kept("y", y_columns_).all("what is projected") : place_y(program, "y", free, names);
   add_gate(program, attn, u, y, names);
   program.step(projection_, Direction::kForward,
                {{"mat1", y},
@@ -103,17 +108,11 @@ void StuOutputSteps::compute(ProgramBuilder& program, const ProgramValue& attn, 
 }
 
 void StuOutputSteps::compute_backward(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
-                                      const ProgramValue& dattn, const ProgramValue& du, const Free& free,
+                                      const ProgramValue& dattn, const ProgramValue& du, const StuColumns& free,
                                       const ProgramValue& dout, const StuNames& names) const {
-  const auto between = [&](const char* name) {
-    if (y_columns_ <= free.columns) return free.matrix.columns(free.first);
-    const StuMatrix matrix = names.between(name);
-    program.temporary(matrix.name, dtype_, y_columns_);
-    return matrix.all();
-  };
-  ProgramValue y = this->y(/*kept=*/true, names).all("what was projected, as forward gave it");
+  ProgramValue y = names.kept("y", y_columns_).all("what was projected, as forward gave it");
   if (output_.recompute_y) {
-    y = between("y");
+    y = place_y(program, "y", free, names);
     add_gate(program, attn, u, y, names);
   }
   program.step(projection_wgrad_, Direction::kForward,
@@ -121,7 +120,7 @@ void StuOutputSteps::compute_backward(ProgramBuilder& program, const ProgramValu
                 {"dout", dout},
                 {"alpha", ProgramValue::number(1)},
                 {"out", names.weight("doutput_weight", "gradient of output_weight, summed over all rows")}});
-  const ProgramValue dy = between("dy");
+  const ProgramValue dy = place_y(program, "dy", free, names);
   program.step(
       projection_dgrad_, Direction::kForward,
       {{"mat1", dout}, {"mat2", names.weight("output_weight")}, {"alpha", ProgramValue::number(1)}, {"out", dy}});

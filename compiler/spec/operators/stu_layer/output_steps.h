@@ -28,26 +28,25 @@ class StuOutputSteps {
   // Declares what forward gives and backward takes, of so many layers.
   void keep(ProgramBuilder& program, ArgumentRole role, int64_t layers = 1) const;
 
-  // `attn` and `u` to `y`, which is a temporary, or, where `kept`, an output of the program; y and x to `out`.
+  // `attn` and `u` to `y`, which is an output of the program where `kept`; y and x to `out`. y that is not kept lies in
+  // `free` where that has as many columns.
   void compute(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, bool kept,
-               const ProgramValue& x = {"x", -1, "rows, added to the projection"}, const ProgramValue& out = {"out"},
-               const StuNames& names = {}) const;
-  // Columns of a matrix that nothing is in yet.
-  struct Free {
-    StuMatrix matrix;
-    int64_t first = 0, columns = 0;
-  };
+               const StuColumns& free = {}, const ProgramValue& x = {"x", -1, "rows, added to the projection"},
+               const ProgramValue& out = {"out"}, const StuNames& names = {}) const;
   // `dout` to the gradients of all of it but of x, which is dout itself. y, and then its gradient, lie in `free` where
   // that has as many columns.
   void compute_backward(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u,
-                        const ProgramValue& dattn, const ProgramValue& du, const Free& free,
+                        const ProgramValue& dattn, const ProgramValue& du, const StuColumns& free,
                         const ProgramValue& dout = {"dout", -1, "gradient of the result"},
                         const StuNames& names = {}) const;
 
   int64_t v_columns() const { return v_; }
 
  private:
-  StuMatrix y(bool kept, const StuNames& names) const;
+  bool keeps_y(bool kept) const { return kept && !output_.recompute_y; }
+  // In `free`, or a temporary of that name.
+  ProgramValue place_y(ProgramBuilder& program, const std::string& name, const StuColumns& free,
+                       const StuNames& names) const;
   void add_gate(ProgramBuilder& program, const ProgramValue& attn, const ProgramValue& u, const ProgramValue& y,
                 const StuNames& names) const;
 

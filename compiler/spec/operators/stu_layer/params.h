@@ -133,6 +133,12 @@ struct StuMatrix {
   ProgramValue columns(int64_t column) const { return {name, std::max<int64_t>(first, 0) + column}; }
 };
 
+// Columns of a matrix that nothing is in yet, or any more; none where `columns` is 0.
+struct StuColumns {
+  StuMatrix matrix;
+  int64_t first = 0, columns = 0;
+};
+
 // What a layer's values are called in a program. Those of a stack have the layer's number: weights and their gradients
 // are stacked along a first axis, kept matrices stand side by side, and tensors between steps have names of their own.
 class StuNames {
