@@ -29,6 +29,8 @@ struct ProblemSize {
   bool small_batch = false;  // compiler/spec/small_batch.h
   // Rows per sequence of the axes but the sequences' own, by symbol.
   std::map<std::string, int64_t, std::less<>> other_rows = {};
+  // Lengths that stand for those of the batch, whose mean is that of the batch; none: spread evenly around the mean.
+  std::vector<int64_t> lengths = {};
 
   int64_t rows_of(std::string_view axis) const {
     constexpr int64_t kAssumed = 64;

@@ -25,6 +25,9 @@ inline constexpr int64_t kAllRows = std::numeric_limits<int64_t>::max();
 // The sequences of the instance's whole batch. Draws none of their lengths.
 int64_t batch_sequences(const Instance& instance);
 
+// Whether the config says which lengths its sequences have; drawn as by default they say nothing of a model.
+bool has_given_lengths(const Instance& instance);
+
 // What make_lengths gives, counted without keeping it: a config may ask for more sequences than there is memory for.
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows = kAllRows);
 

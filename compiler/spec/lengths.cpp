@@ -83,6 +83,10 @@ int64_t batch_sequences(const Instance& instance) {
   return list.empty() ? instance.lengths.uniform.batch : static_cast<int64_t>(list.size());
 }
 
+bool has_given_lengths(const Instance& instance) {
+  return !instance.lengths.list.empty() || instance.lengths.uniform != UniformLengths();
+}
+
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   BatchSize size;
   for_each_sequence(instance, max_seq_len, max_rows, [&](const GeneratedRows& rows) {

@@ -44,6 +44,11 @@ SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows) {
 std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, const ProblemSize& size) {
   constexpr int kLengths = 5;
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
+  if (!size.lengths.empty()) {
+    std::vector<SequenceSize> sequences;
+    for (const int64_t rows : size.lengths) sequences.push_back(assumed_sequence(params, static_cast<double>(rows)));
+    return sequences;
+  }
   const double spread = std::min(size.mean_fill, 1 - size.mean_fill);
   std::vector<SequenceSize> sequences;
   for (int i = 0; i < kLengths; ++i) {
@@ -56,7 +61,8 @@ std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, c
 double balanced_batch(const ProblemSize& size) {
   constexpr double kRows = 256 * 1024, kSequences = 16;
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
-  return std::min(static_cast<double>(size.batch), std::max(kSequences, kRows / max_rows));
+  const double rows = size.lengths.empty() ? max_rows : std::max(1.0, size.mean_fill * max_rows);
+  return std::min(static_cast<double>(size.batch), std::max(kSequences, kRows / rows));
 }
 
 std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,

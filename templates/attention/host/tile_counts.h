@@ -23,12 +23,12 @@ inline constexpr int64_t kLongestCounted = int64_t{1} << 17;
 // A sequence as cost models assume it: the number of targets is known at launch only, and small in ranking.
 SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows);
 
-// Sequences whose lengths are spread evenly, as far to both sides of the mean as they can be: cost models take means
-// over them.
+// Those of `size.lengths`, else sequences whose lengths are spread evenly, as far to both sides of the mean as they can
+// be: cost models take means over them.
 std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, const ProblemSize& size);
 
 // How many sequences of the assumed batch balance. It has 256 whatever their length; a real one has fewer the longer
-// they are: so many as have 256k rows, and at least 16.
+// they are: so many as have 256k rows, and at least 16. Of lengths that are known the mean counts.
 double balanced_batch(const ProblemSize& size);
 
 // How many column kv_tiles each row tile of a sequence visits, first tile first: those with a column that some row of

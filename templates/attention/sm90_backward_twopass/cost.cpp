@@ -26,11 +26,12 @@ constexpr double kTargetMask = 200;  // of targets, looked at in each role, not 
 constexpr double kOneTile = 3700;    // of a list whose tile has no second buffer
 constexpr double kGridTile = 9900;   // of a grid: start, barriers and first loads
 constexpr double kEmptyCta = 1500;   // past the end of its sequence
+constexpr double kEmptyTile = 1000;  // the same of a list of more sequences than are sorted
 constexpr double kListTail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
 constexpr double kGridTail = 0.36;
-// As in sm90_forward/cost.cpp, counted and not timed: of both roles together.
-constexpr double kPackedTile = 500;
-constexpr double kPackedMovingTile = 400;
+// As in sm90_forward/cost.cpp, of both roles together, from four cells on an H100 (docs/journal.md, entry 56).
+constexpr double kPackedTile = 800;
+constexpr double kPackedMovingTile = 1350;  // for 128 columns of q and v
 constexpr double kLongestPacked = 1024;
 constexpr double kNothingToPack = 4;
 constexpr double kLaunch = 5000;
@@ -73,14 +74,15 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const bool persistent = config.schedule == "persistent";
+  const double columns = static_cast<double>(params.attn_dim + params.hidden_dim);
   const double moving_tile =
-      roles_moving_tile(params, config, resources) + (config.pack_sequences ? kPackedMovingTile : 0);
+      roles_moving_tile(params, config, resources) + (config.pack_sequences ? kPackedMovingTile * columns / 128 : 0);
   const auto roles = static_cast<double>(resources.roles);
   const double tile = kTile + (config.pack_sequences ? kPackedTile : 0) + (params.num_targets ? kTargetMask : 0) +
                       (!persistent                        ? kGridTile
                        : resources.stationary_stages == 1 ? kOneTile
                                                           : 0);
-  const double row_cost = kTileRows * static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
+  const double row_cost = kTileRows * columns / 256;
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
   // Means over the assumed sequences. What columns stream is what rows do, counted from the other side.
@@ -104,9 +106,8 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
       const std::vector<int64_t> moving_tiles = count_kv_tiles(params, sequence, config.block_m, config.block_n);
       add_tiles(moving_tiles);
       work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
-      if (!persistent) {
-        work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * kEmptyCta / resident;
-      }
+      const double empty = persistent ? (size.batch > resources.schedule_sequences ? kEmptyTile : 0) : kEmptyCta;
+      work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * empty / resident;
     }
   }
 

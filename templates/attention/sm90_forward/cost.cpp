@@ -33,6 +33,7 @@ constexpr double kTilePingPong = 800;  // the first step of ping-pong and the la
 constexpr double kOneQuery = 4000;     // of a list: no second buffer takes the next tile's q early
 constexpr double kGridTile = 6900;     // of a grid: start, barriers and first loads, which a list hides
 constexpr double kEmptyCta = 1500;     // of a grid: past the end of its sequence
+constexpr double kEmptyTile = 1000;    // the same of a list of more sequences than are sorted (entry 56)
 
 // How tiles balance. A static list deals its work tiles out as if at random, and the slowest of some 100 CTAs is about
 // 3 standard deviations above the mean. A grid's CTAs start as others end: at its end half of the longest tile is idle.
@@ -141,7 +142,6 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
     if (persistent) {
       deviations += squared_deviations(list_work_tiles(tiles, resources.pair_tiles));
     } else {
-      work += std::max(0.0, all_tiles - row_tiles) * kEmptyCta / resident;
       longest_tile = std::max(longest_tile, *std::max_element(tiles.begin(), tiles.end()));
     }
   };
@@ -165,6 +165,9 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
     for (const SequenceSize& sequence : sequences) {
       add_tiles(times_of(count_kv_tiles(params, sequence, config.block_m, config.block_n)),
                 count_tiles(params, sequence, 64, config.block_n));
+      const double tiles = std::ceil(static_cast<double>(sequence.rows) / static_cast<double>(config.block_m));
+      const double empty = persistent ? (size.batch > resources.schedule_sequences ? kEmptyTile : 0) : kEmptyCta;
+      work += std::max(0.0, all_tiles - tiles) * empty / resident;
     }
   }
 

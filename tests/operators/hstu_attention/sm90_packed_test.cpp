@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
+#include "compiler/plan/packed_sequences.h"
 #include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "compiler/spec/short_sequences.h"
 #include "tests/nvrtc/compiled_kernels.h"
 #include "tests/operators/hstu_attention/skeleton_cases.h"
 
@@ -153,6 +157,93 @@ TEST(Sm90Packed, IsTriedInBucketsThatMayBeOfShortSequences) {
   EXPECT_FALSE(tried({1024, 1, 1, true})) << "a small batch";
 }
 
+// Times on an H100 (docs/journal.md, entry 56), ms: without packed tiles, as the cost model chose without knowing the
+// lengths, and with them.
+struct MeasuredCell {
+  const char* lengths;
+  int64_t width, bucket, batch;
+  std::vector<int64_t> drawn;  // some that stand for the batch's
+  double without, packed;
+  Direction direction = Direction::kForward;
+};
+
+// The lengths in the middle of `count` equal parts of what a cell was drawn from.
+template <typename Quantile>
+std::vector<int64_t> lengths_of(const Quantile& quantile, size_t count = 64) {
+  std::vector<int64_t> lengths;
+  for (size_t i = 0; i < count; ++i) {
+    lengths.push_back(std::llround(quantile((static_cast<double>(i) + 0.5) / static_cast<double>(count))));
+  }
+  return lengths;
+}
+auto power(double exponent, double longest) {
+  return [=](double part) { return std::pow(1 + part * (std::pow(longest, 1 - exponent) - 1), 1 / (1 - exponent)); };
+}
+auto uniform(double low, double high) {
+  return [=](double part) { return low + part * (high - low); };
+}
+// By the logistic distribution, which is close to the normal one.
+auto log_normal(double median, double sigma, double longest) {
+  return [=](double part) {
+    return std::clamp(median * std::exp(sigma * std::log(part / (1 - part)) / 1.7), 1.0, longest);
+  };
+}
+
+TEST(Sm90Packed, IsTheFirstChoiceWhereItWasMeasuredFaster) {
+  const auto short_ones = power(1.2, 512);
+  const auto tiny = uniform(1, 32);
+  const auto some = log_normal(22, 0.8, 256);
+  const std::vector<int64_t> just_over(1, 65), one_tile(1, 64);
+  const MeasuredCell cells[] = {
+      {"power law up to 512", 64, 512, 4096, lengths_of(short_ones), 0.326, 0.203},
+      {"power law up to 128", 64, 128, 8192, lengths_of(power(1.05, 128)), 0.245, 0.146},
+      {"1 to 32", 64, 64, 8192, lengths_of(tiny), 0.183, 0.110},
+      {"log-normal up to 256", 64, 256, 4096, lengths_of(some), 0.160, 0.118},
+      {"65 each", 64, 128, 2048, just_over, 0.156, 0.106},
+      {"log-normal up to 512", 64, 512, 943, lengths_of(log_normal(75, 0.8, 512)), 0.100, 0.125},
+      {"205 to 1024", 64, 1024, 256, lengths_of(uniform(205, 1024)), 0.188, 0.261},
+      {"power law up to 512", 128, 512, 4096, lengths_of(short_ones), 0.621, 0.393},
+      {"power law up to 128", 128, 128, 8192, lengths_of(power(1.05, 128)), 0.402, 0.287},
+      {"1 to 32", 128, 64, 8192, lengths_of(tiny), 0.292, 0.202},
+      {"log-normal up to 256", 128, 256, 4096, lengths_of(some), 0.270, 0.206},
+      {"65 each", 128, 128, 2048, just_over, 0.292, 0.214},
+      {"log-normal up to 512", 128, 512, 943, lengths_of(log_normal(75, 0.8, 512)), 0.184, 0.197},
+      {"205 to 1024", 128, 1024, 256, lengths_of(uniform(205, 1024)), 0.326, 0.496},
+      {"power law up to 512", 64, 512, 4096, lengths_of(short_ones), 0.644, 0.916, Direction::kBackward},
+      {"1 to 32", 64, 64, 8192, lengths_of(tiny), 0.497, 0.369, Direction::kBackward},
+      {"log-normal up to 256", 64, 256, 4096, lengths_of(some), 0.449, 0.371, Direction::kBackward},
+      {"1 to 32", 128, 64, 8192, lengths_of(tiny), 0.703, 0.577, Direction::kBackward},
+  };
+  for (const MeasuredCell& cell : cells) {
+    const HstuAttentionSpec spec(make_params(DataType::kBf16, cell.width, cell.width));
+    const auto rows = static_cast<double>(std::accumulate(cell.drawn.begin(), cell.drawn.end(), int64_t{0}));
+    const double mean = rows / static_cast<double>(cell.drawn.size());
+    ProblemSize size{cell.bucket, cell.batch, mean / static_cast<double>(cell.bucket)};
+    size.lengths = cell.drawn;
+    EXPECT_EQ(packs_sequences(candidates(spec, size, cell.direction).front().config), cell.packed < cell.without)
+        << to_string(cell.direction) << " " << cell.width << ", " << cell.lengths << ", mean " << mean;
+  }
+}
+
+// Of a bucket's batches of short sequences: as the measured cell of that bucket.
+TEST(Sm90Packed, IsTheFirstChoiceOfTheClassWhereItWasMeasuredFaster) {
+  const auto packs = [](int64_t width, int64_t bucket, Direction direction) {
+    const HstuAttentionSpec spec(make_params(DataType::kBf16, width, width));
+    ProblemSize size{bucket, kShortBatch};
+    size.lengths = typical_short_lengths(bucket, 24);
+    const auto rows = static_cast<double>(std::accumulate(size.lengths.begin(), size.lengths.end(), int64_t{0}));
+    size.mean_fill = rows / static_cast<double>(size.lengths.size()) / static_cast<double>(bucket);
+    return packs_sequences(candidates(spec, size, direction).front().config);
+  };
+  for (const int64_t width : {64, 128}) {
+    for (const int64_t bucket : {128, 256, 512, 1024, 4096, 16384}) {
+      EXPECT_TRUE(packs(width, bucket, Direction::kForward)) << width << " " << bucket;
+      if (width == 128 && bucket == 512) continue;  // backward: as good by the model, and not measured
+      EXPECT_EQ(packs(width, bucket, Direction::kBackward), bucket <= 256) << width << " " << bucket;
+    }
+  }
+}
+
 TEST(Sm90Packed, BackwardIsTriedForShortSequencesOnly) {
   const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
   const auto over_best = [&](const ProblemSize& size) {
@@ -161,9 +252,9 @@ TEST(Sm90Packed, BackwardIsTriedForShortSequencesOnly) {
         all.begin(), all.end(), [](const Candidate& candidate) { return candidate.config.attention().pack_sequences; });
     return packed == all.end() ? 1e9 : packed->estimate_ms / all.front().estimate_ms;
   };
-  EXPECT_LE(over_best({256, 4096, 0.12}), 1.0);
+  EXPECT_LE(over_best({256, 4096, 0.06}), 1.0);
   EXPECT_GT(over_best({256}), 1.0);
-  EXPECT_LE(over_best({128}), backward().estimate_error());
+  EXPECT_LE(over_best({64}), backward().estimate_error());
   EXPECT_GT(over_best({2048}), 2.0);
 }
 
