@@ -20,8 +20,9 @@ constexpr const char* kChoiceFormat = "hstujit-choice-1";
 // Raised when the meaning of a field changes, so that old choices are never found again.
 constexpr int kChoiceSchema = 1;
 
-constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kHeuristic,
-                                           ChoiceSource::kFrozen, ChoiceSource::kOverride};
+constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning,       ChoiceSource::kNearDevice,
+                                           ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic,
+                                           ChoiceSource::kFrozen,       ChoiceSource::kOverride};
 
 Result<Json> parsed_config(const std::string& config) {
   Json json = json_or_null(config);
@@ -42,6 +43,8 @@ std::string_view to_string(ChoiceSource source) {
       return "tuning";
     case ChoiceSource::kNearDevice:
       return "near device";
+    case ChoiceSource::kOtherBatches:
+      return "other batches";
     case ChoiceSource::kHeuristic:
       return "heuristic";
     case ChoiceSource::kFrozen:

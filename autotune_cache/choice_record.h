@@ -18,18 +18,20 @@ namespace hstujit {
 
 // What a choice comes from. The names stand in files and in reports.
 enum class ChoiceSource {
-  kTuning,      // "tuning": the winner of a tuning record of the key
-  kNearDevice,  // "near device": the winner of another device
-  kHeuristic,   // "heuristic": the cost model
-  kFrozen,      // "frozen": HSTUJIT_FROZEN
-  kOverride,    // "override": HSTUJIT_OVERRIDE over one of the others
+  kTuning,        // "tuning": the winner of a tuning record of the key
+  kNearDevice,    // "near device": the winner of another device
+  kOtherBatches,  // "other batches": what the bucket's other batches have (batch_class.h)
+  kHeuristic,     // "heuristic": the cost model
+  kFrozen,        // "frozen": HSTUJIT_FROZEN
+  kOverride,      // "override": HSTUJIT_OVERRIDE over one of the others
 };
 std::string_view to_string(ChoiceSource source);
 std::optional<ChoiceSource> parse_choice_source(std::string_view name);
 
 // Whether a tuning record of the key would be better.
 inline bool is_guess(ChoiceSource source) {
-  return source == ChoiceSource::kNearDevice || source == ChoiceSource::kHeuristic;
+  return source == ChoiceSource::kNearDevice || source == ChoiceSource::kOtherBatches ||
+         source == ChoiceSource::kHeuristic;
 }
 
 // A better estimate of the cost model, and why its kernel is not the one.
@@ -46,7 +48,7 @@ struct ChoiceRecord {
   std::string generator;  // digest of all kernels that could be chosen: a config means another one to another digest
   std::string config;     // JSON object
   ChoiceSource source = ChoiceSource::kHeuristic;
-  std::string device;                   // kNearDevice: whose winner it is
+  std::string device;                   // whose winner it is, where that is of another device
   std::vector<PassedOver> passed_over;  // kHeuristic, best estimate first
   bool exported = false;
   // kHeuristic: digest of the cost model. What it chose counts for another one only in a bundle, whose kernels decide.

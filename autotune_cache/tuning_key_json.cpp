@@ -4,21 +4,12 @@
 
 namespace hstujit {
 
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-bool is_true(const Json& object, const char* name) {
-  const auto member = object.find(name);
-  return member != object.end() && *member == true;
-}
-
-}  // namespace
 
 Json to_json(const TuningKey& key) {
   Json json = {{"op", key.op},     {"spec", key.spec},         {"direction", key.direction}, {"device", key.device},
                {"arch", key.arch}, {"sm_count", key.sm_count}, {"bucket", key.bucket}};
-  if (key.small_batch) json["small_batch"] = true;
+  write_batch_class(json, key.batch_class);
   if (key.deterministic) json["deterministic"] = true;
   return json;
 }
@@ -33,8 +24,9 @@ TuningKey tuning_key_from(const Json& object) {
   key.arch = text_member(object, "arch");
   key.sm_count = integer_member(object, "sm_count", 0);
   key.bucket = integer_member(object, "bucket", 0);
-  key.small_batch = is_true(object, "small_batch");
-  key.deterministic = is_true(object, "deterministic");
+  key.batch_class = batch_class_from(object);
+  const auto deterministic = object.find("deterministic");
+  key.deterministic = deterministic != object.end() && *deterministic == true;
   return key;
 }
 

@@ -71,7 +71,7 @@ std::string tuning_digest(const TuningKey& key) {
   hasher.add("op", key.op).add("spec", key.spec).add("direction", key.direction).add("device", key.device);
   hasher.add("arch", key.arch).add("sm_count", key.sm_count).add("bucket", key.bucket);
   // A field that is added later leaves the digest of every key that does not have it.
-  if (key.small_batch) hasher.add("small_batch", 1);
+  if (const std::string_view field = key_field(key.batch_class); !field.empty()) hasher.add(field, 1);
   if (key.deterministic) hasher.add("deterministic", 1);
   return hasher.finish();
 }

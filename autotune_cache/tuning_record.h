@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autotune_cache/batch_class.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -41,8 +42,8 @@ struct TuningKey {
   std::string arch;
   int64_t sm_count = 0;
   int64_t bucket = 0;
-  // Part of the key where they are true: a key without them is as it was before.
-  bool small_batch = false;    // of the launches of so few tiles
+  // Part of the key where they differ from these: a key that does not is as it was before they were added.
+  BatchClass batch_class = BatchClass::kAny;
   bool deterministic = false;  // the winner is that of deterministic kernels
 
   bool operator==(const TuningKey&) const = default;

@@ -148,13 +148,13 @@ def tune(report, repeated=None):
     """A run, or two with a cache of their own each."""
     keys = load(report)["keys"]
     def key_of(key):
-        return key["name"], key.get("direction"), key["bucket"], key.get("small_batch", False)
+        return key["name"], key.get("direction"), key["bucket"], key.get("small_batch", False), key.get("short_sequences", False)
     again = {key_of(key): key for key in load(repeated)["keys"]} if repeated else {}
     slowest = max(key["seconds"] for key in keys)
     worst = max((difference(key, again[key_of(key)]) for key in keys if repeated), default=0)
     compared = f"; two runs choose what differs by {100 * worst:.1f} % at most" if repeated else ""
     print(f"{len(keys)} keys, at most {slowest:.1f} s each{compared}")
-    kept = ("name", "op", "direction", "bucket", "small_batch", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
+    kept = ("name", "op", "direction", "bucket", "small_batch", "short_sequences", "winner", "winner_us", "winner_spread_us", "heuristic", "heuristic_us", "candidates", "timed", "seconds")
     result = {"slowest_key_s": slowest, "keys": [{k: key[k] for k in kept if k in key} for key in keys]}
     if repeated:
         result["second_run_differs_by"] = round(worst, 4)
@@ -184,7 +184,7 @@ def ranks(choices, *of_ranks):
     checksum = load(choices)["checksum"]
     tuned, agree, said = [], [], []
     for part, log, report in zip(*[iter(of_ranks)] * 3):
-        tuned.append([f"{key['name']} {key['bucket'] or ''}{' small' if key.get('small_batch') else ''}" for key in load(part)["keys"]])
+        tuned.append([f"{key['name']} {key['bucket'] or ''}{' small' if key.get('small_batch') else ' short' if key.get('short_sequences') else ''}" for key in load(part)["keys"]])
         runs = load(report)["runs"]
         agree.append(bool(runs) and all(run.get("agrees") for run in runs))
         with open(log, encoding="utf-8") as file:

@@ -96,7 +96,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"timed", record.timed.size()},
                          {"rejected", record.rejected.size()},
                          {"environment", record.environment}});
-      if (record.key.small_batch) records.back()["small_batch"] = true;
+      write_batch_class(records.back(), record.key.batch_class);
       if (record.key.deterministic) records.back()["deterministic"] = true;
     }
     Json choices = Json::array();
@@ -113,7 +113,7 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
                          {"config", json_or_null(choice.config)},
                          {"from", to_string(choice.source)},
                          {"exported", choice.exported}});
-      if (choice.key.small_batch) choices.back()["small_batch"] = true;
+      write_batch_class(choices.back(), choice.key.batch_class);
       if (choice.key.deterministic) choices.back()["deterministic"] = true;
     }
     Json not_read = Json::array();

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "compiler/plan/packed_sequences.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/engine/generator_keys.h"
 
 namespace hstujit {
@@ -17,12 +22,18 @@ struct Wanted {
   const OpSpec& spec;
   Direction direction;
   const DeviceSpec& device;
-  const ProblemBucket& bucket;
+  const ProblemBucket bucket;
   const Restriction& restriction;
   Keep keep;
 
   std::vector<TuningKey> keys(const DeviceSpec& recorded_on) const {
     return serving_keys(spec, direction, recorded_on, bucket, restriction);
+  }
+  // The same for the bucket's other batches.
+  std::optional<Wanted> other_batches() const {
+    const auto other = hstujit::other_batches(spec, direction, bucket, device);
+    if (!other) return std::nullopt;
+    return Wanted{spec, direction, device, *other, restriction, keep};
   }
 };
 
@@ -66,7 +77,10 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
 Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wanted) {
   KernelChoice choice;
   const KernelConfig* config = nullptr;
-  const std::vector<TuningKey> keys = wanted.keys(wanted.device);
+  std::vector<TuningKey> keys = wanted.keys(wanted.device);
+  // A file of a library that had one choice for all batches serves both classes.
+  if (const auto other = wanted.other_batches())
+    std::ranges::copy(other->keys(wanted.device), std::back_inserter(keys));
   for (const TuningKey& key : keys) {
     if (config == nullptr) config = frozen.find(key);
   }
@@ -122,6 +136,8 @@ std::string earlier_why(const DeviceSpec& device, const KernelChoice& choice) {
         return "the tuning database's winner";
       case ChoiceSource::kNearDevice:
         return fmt::format("the winner on {}, the nearest device with a record", choice.nearest);
+      case ChoiceSource::kOtherBatches:
+        return "what the bucket's other batches had";
       case ChoiceSource::kHeuristic:
         return heuristic_why(device, choice);
       case ChoiceSource::kFrozen:
@@ -203,6 +219,7 @@ bool counts_here(const Wanted& wanted, const ChoiceRecord& noted) {
   switch (noted.source) {
     case ChoiceSource::kFrozen:
     case ChoiceSource::kOverride:
+    case ChoiceSource::kOtherBatches:  // looked up anew
       return false;
     case ChoiceSource::kHeuristic:
       return noted.exported || noted.estimates == choice_estimates(wanted.spec, wanted.direction);
@@ -228,6 +245,41 @@ Result<KernelChoice> estimated_choice(Engine& engine, const Wanted& wanted) {
   return choice;
 }
 
+// Under HSTUJIT_ON_MISS=fail: whether a cache has the kernel.
+bool is_there(Engine& engine, const Wanted& wanted, const KernelConfig& config) {
+  const OpSpecPtr borrowed(OpSpecPtr(), &wanted.spec);
+  return engine.kernels().peek({borrowed, wanted.direction, config, wanted.device, engine.lineinfo()}) != nullptr;
+}
+
+// For a bucket of which nothing is known but what its other batches have: that, unless the cost model's estimates
+// differ from it in whether tiles have rows of several sequences. That is what tells the classes apart, and worth more
+// than the rest of a config that was measured on other lengths. A process that may not compile takes the kernel that
+// there is.
+Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
+  Result<KernelChoice> own = estimated_choice(engine, wanted);
+  const std::optional<Wanted> others = wanted.other_batches();
+  if (!others) return own;
+  std::optional<KernelChoice> found = decided_choice(engine, *others);
+  if (!found) found = nearest_choice(engine, *others);
+  if (!found) return own;
+  const std::string origin = fmt::format("bucket {}: {}", to_string(others->bucket), found->why);
+  const bool differs = own.ok() && packs_sequences(own->config) != packs_sequences(found->config);
+  const bool only_other = differs && engine.on_miss() == MissPolicy::kFail && !is_there(engine, wanted, own->config) &&
+                          is_there(engine, wanted, found->config);
+  if (differs && !only_other) {
+    own->not_taken = fmt::format("not what other batches have, which {} sequences ({})",
+                                 packs_sequences(found->config) ? "packs" : "does not pack", origin);
+    own->why = heuristic_why(wanted.device, *own);
+    return own;
+  }
+  KernelChoice choice;
+  choice.config = std::move(found->config);
+  choice.source = ChoiceSource::kOtherBatches;
+  choice.nearest = std::move(found->nearest);
+  choice.why = fmt::format("untuned for bucket {}: what other batches have, {}", to_string(wanted.bucket), origin);
+  return choice;
+}
+
 }  // namespace
 
 std::string config_refusal(const OpSpec& spec, Direction direction, const DeviceSpec& device,
@@ -240,41 +292,9 @@ std::string config_refusal(const OpSpec& spec, Direction direction, const Device
   return reasons.empty() ? std::string() : reasons.front().detail;
 }
 
-TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
-                     const Restriction& restriction) {
-  TuningKey key;
-  key.op = spec.op();
-  key.spec = key_text(spec);
-  key.direction = to_string(direction);
-  key.device = device.name;
-  key.arch = device.arch;
-  key.sm_count = device.sm_count;
-  key.bucket = bucket.rows;
-  key.small_batch = bucket.small_batch;
-  key.deterministic = restriction.deterministic;
-  return key;
-}
-
-std::vector<TuningKey> serving_keys(const OpSpec& spec, Direction direction, const DeviceSpec& device,
-                                    const ProblemBucket& bucket, const Restriction& restriction) {
-  std::vector<TuningKey> keys = {tuning_key(spec, direction, device, bucket, restriction)};
-  if (restriction.deterministic) keys.push_back(tuning_key(spec, direction, device, bucket));
-  return keys;
-}
-
-ProblemSize heuristic_size(const ProblemBucket& bucket) {
-  ProblemSize size;
-  size.max_seq_len = bucket.rows;
-  if (bucket.small_batch) {
-    size.small_batch = true;
-    size.batch = 1;
-    size.mean_fill = 1;
-  }
-  return size;
-}
-
 std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice) {
   std::string why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
+  if (!choice.not_taken.empty()) why += ", " + choice.not_taken;
   if (choice.passed_over.empty()) return why;
   const std::string config = key_text(choice.config);
   bool itself = false;
@@ -311,12 +331,14 @@ void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const 
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                    const ProblemBucket& bucket, const Restriction& restriction, Keep keep) {
-  const Wanted wanted{spec, direction, device, bucket, restriction, keep};
+  // What is forced upon a process is the same for all batches: their own choices would refuse different fields.
+  const bool for_all = !engine.override_fields().is_null() && bucket.batch_class == BatchClass::kShortSequences;
+  const Wanted wanted{spec, direction, device, for_all ? ProblemBucket(bucket.rows) : bucket, restriction, keep};
   if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
   std::optional<KernelChoice> choice = decided_choice(engine, wanted);
   if (!choice) choice = nearest_choice(engine, wanted);
   if (!choice) {
-    HSTUJIT_ASSIGN_OR_RETURN(choice, estimated_choice(engine, wanted));
+    HSTUJIT_ASSIGN_OR_RETURN(choice, untuned_choice(engine, wanted));
   }
   HSTUJIT_RETURN_IF_ERROR(apply_override(engine, wanted, &*choice));
   return *std::move(choice);

@@ -1,5 +1,5 @@
 // Which config a problem gets: the tuning database's winner for its bucket or what a bundle says, else the winner of
-// the nearest device that has one, else the heuristic's.
+// the nearest device that has one, else what the bucket's other batches have (batch_classes.h), else the heuristic's.
 #pragma once
 
 #include <string>
@@ -16,10 +16,11 @@ struct KernelChoice {
   KernelConfig config;
   ChoiceSource source = ChoiceSource::kHeuristic;
   bool tuned = false;                   // on this device, or frozen: nothing is left to be timed
-  std::string nearest;                  // kNearDevice: whose winner it is
+  std::string nearest;                  // whose winner it is, where that is of another device
   std::vector<PassedOver> passed_over;  // kHeuristic: better estimates whose kernels are known to be bad
   bool exported = false;                // a bundle says so
   bool remembered = false;              // kHeuristic: kernels of the estimates were looked at when it was made
+  std::string not_taken;                // kHeuristic: what the bucket's other batches have, and why it is not the one
   std::string why;                      // one sentence: for explain and the log
 
   // {"tuned", "from"}, and where they apply "nearest_device" and "passed_over": as reports have it.
@@ -31,13 +32,14 @@ struct KernelChoice {
 TuningKey tuning_key(const OpSpec& spec, Direction direction, const DeviceSpec& device, const ProblemBucket& bucket,
                      const Restriction& restriction = {});
 
-// The keys whose winners serve a look-up, in the order in which they are looked up: its own, then that without a
+// The keys whose winners decide a look-up, in the order in which they are looked up: its own, then that without a
 // restriction. The winner of all kernels is that of the deterministic ones, too, where it is one of them.
 std::vector<TuningKey> serving_keys(const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                     const ProblemBucket& bucket, const Restriction& restriction);
 
-// The size that heuristics see: of small batches one sequence as long as the bucket. It follows from the bucket alone,
-// so that prewarm on one machine and prepare on another choose the same kernel.
+// The size that heuristics see: of small batches one sequence as long as the bucket, of short sequences so many that
+// lists of tiles are not sorted, with lengths of a power law. It follows from the bucket alone, so that prewarm on one
+// machine and prepare on another choose the same kernel.
 ProblemSize heuristic_size(const ProblemBucket& bucket);
 
 // Why a config, of a record or a caller, cannot be used; empty when it can.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/threads.h"
 
@@ -9,7 +11,13 @@ namespace hstujit {
 
 KernelOp::KernelOp(EnginePtr engine, OpOptions options, ArgumentChecker checker)
     : Op(std::move(engine), std::move(options), std::move(checker)),
-      offsets_argument_(find_argument(signature_, Semantic::kOffsets, kSequenceAxis)) {}
+      offsets_argument_(find_argument(signature_, Semantic::kOffsets, kSequenceAxis)) {
+  const auto has_all_rows = [](const Argument& argument) {
+    return has_jagged_rows(argument) && row_axis(argument) == kSequenceAxis;
+  };
+  const auto found = std::ranges::find_if(signature_, has_all_rows);
+  if (found != signature_.end()) rows_argument_ = static_cast<int>(found - signature_.begin());
+}
 
 Result<std::unique_ptr<KernelOp>> KernelOp::create(EnginePtr engine, OpOptions options) {
   HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker,
@@ -31,7 +39,7 @@ Status KernelOp::prepare_host(int64_t max_seq_len) {
     host_.store(host_kernel_.get(), std::memory_order_release);
   }
   // One kernel serves every length, but what launches is what was prepared, as on a device.
-  table_.add({nullptr, kHostContext, bucket, nullptr});
+  table_.add({nullptr, kHostContext, bucket, {}, {}});
   return {};
 }
 
@@ -45,28 +53,37 @@ Status KernelOp::prepare_cuda(int64_t max_seq_len, int device) {
 
 KernelOp::Pending KernelOp::begin(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len,
                                   Where where) {
-  Pending pending{bucket_of(max_seq_len), 0, {}, {}};
+  Pending pending{bucket_of(max_seq_len), {}, {}};
   if (table_.find(context.id, pending.bucket) != nullptr) return pending;
-  pending.max_small = max_small_batch(options_.instance, options_.direction, pending.bucket, device);
+  pending.classes = batch_classes(options_.instance, options_.direction, pending.bucket, device);
   const auto start = [&](const ProblemBucket& bucket, bool own_thread) {
     const auto work = [this, ordinal = context.ordinal, device, bucket] { return choose(ordinal, device, bucket); };
     return own_thread ? start_async(work) : std::async(std::launch::deferred, work);
   };
   // Compiled side by side, and tuned one after the other: all would time on one device.
   const bool side_by_side = engine_->on_miss() != MissPolicy::kTune;
-  if (pending.max_small > 0) pending.small_kernel = start({pending.bucket, true}, side_by_side);
-  pending.kernel = start(pending.bucket, side_by_side && where == Where::kOwnThread);
+  std::vector<BatchClass> classes = pending.classes.list();
+  // What nothing is timed for may be what others have.
+  std::ranges::stable_partition(classes, [&](BatchClass batch_class) {
+    return is_tuned(options_.instance, options_.direction, {pending.bucket, batch_class}, device);
+  });
+  for (const BatchClass batch_class : classes) {
+    const bool own_thread = side_by_side && (where == Where::kOwnThread || batch_class != BatchClass::kAny);
+    pending.kernels.emplace_back(batch_class, start({pending.bucket, batch_class}, own_thread));
+  }
   return pending;
 }
 
 Status KernelOp::finish(const DeviceContext& context, Pending pending) {
-  if (!pending.kernel.valid()) return {};
-  Prepared prepared{context.context, context.id, pending.bucket, nullptr, nullptr, pending.max_small};
-  HSTUJIT_ASSIGN_OR_RETURN(Choice choice, pending.kernel.get());
-  HSTUJIT_ASSIGN_OR_RETURN(prepared.launcher, load(context, std::move(choice)));
-  if (pending.small_kernel.valid()) {
-    HSTUJIT_ASSIGN_OR_RETURN(choice, pending.small_kernel.get());
-    HSTUJIT_ASSIGN_OR_RETURN(prepared.small_launcher, load(context, std::move(choice)));
+  if (pending.kernels.empty()) return {};
+  Prepared prepared{context.context, context.id, pending.bucket, pending.classes, {}};
+  for (auto& [batch_class, kernel] : pending.kernels) {
+    HSTUJIT_ASSIGN_OR_RETURN(Choice choice, kernel.get());
+    HSTUJIT_ASSIGN_OR_RETURN(LauncherPtr launcher, load(context, std::move(choice)));
+    for (const LauncherPtr& other : prepared.launchers) {
+      if (other && &other->module() == &launcher->module()) launcher = other;
+    }
+    prepared.launchers[static_cast<size_t>(batch_class)] = std::move(launcher);
   }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
   driver_.store(driver.get(), std::memory_order_release);

@@ -8,6 +8,8 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "runtime/dispatch/op.h"
 #include "runtime/dispatch/prepared_table.h"
@@ -28,15 +30,15 @@ class KernelOp final : public Op {
   // The kernels of a bucket on their way. One that is ready already has none.
   struct Pending {
     int64_t bucket = 0;
-    int64_t max_small = 0;
-    std::future<Result<Choice>> kernel, small_kernel;
+    BatchClasses classes;
+    std::vector<std::pair<BatchClass, std::future<Result<Choice>>>> kernels;
   };
 
   static Result<std::unique_ptr<KernelOp>> create(EnginePtr engine, OpOptions options);
 
   // prepare() in two steps, so that the kernels of several ops are compiled side by side: the first chooses and
   // compiles, and needs no context; the second waits for it, and loads into the current context, which is `context`.
-  // With that of a bucket comes the one for its small batches, where the instance asks for one.
+  // All classes of a bucket's batches get theirs.
   Pending begin(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len, Where where);
   Status finish(const DeviceContext& context, Pending pending);
 
@@ -56,13 +58,14 @@ class KernelOp final : public Op {
   Result<Choice> choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket);
   Result<LauncherPtr> load(const DeviceContext& context, Choice choice);
   int64_t max_seq_len_of(const hstujit_value* values) const;
-  int64_t sequences_of(const hstujit_value* values) const;
+  BatchClass class_of(const BatchClasses& classes, const hstujit_value* values) const;
   // The kernel that a launch of these values runs in the current context. No other value than max_seq_len is looked at
-  // and, where small batches have a kernel of their own, the size of seq_offsets.
+  // and, where classes of batches have kernels of their own, the sizes of seq_offsets and of the sequences' rows.
   Result<const Launcher*> find_launcher(const hstujit_value* values, size_t count) const;
   Status launch_host(const hstujit_value* values, size_t count) const;
 
   int offsets_argument_ = -1;  // seq_offsets
+  int rows_argument_ = -1;     // the first tensor of all sequences' rows
 
   PreparedTable table_;  // written under the mutex
   std::atomic<const HostKernel*> host_{nullptr};

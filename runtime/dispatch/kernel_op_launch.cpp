@@ -29,8 +29,7 @@ Result<const Launcher*> KernelOp::find_launcher(const hstujit_value* values, siz
   }
   const Prepared* const prepared = table_.find(context_id, bucket_of(max_seq_len));
   if (prepared == nullptr) return not_prepared(max_seq_len);
-  if (!prepared->small_launcher) return prepared->launcher.get();
-  return &prepared->launcher_of(sequences_of(values));
+  return prepared->launcher_of(class_of(prepared->classes, values)).get();
 }
 
 Status KernelOp::launch(const hstujit_value* values, size_t count, cuda::Stream stream,
@@ -47,11 +46,16 @@ Status KernelOp::launch(const hstujit_value* values, size_t count, cuda::Stream 
   return launcher->launch(values, count, stream, workspace);
 }
 
-// Before the values are checked: whoever has none, or a wrong tensor, is told so by either launcher.
-int64_t KernelOp::sequences_of(const hstujit_value* values) const {
+// Before the values are checked: whoever has none, or a wrong tensor, is told so by any launcher.
+BatchClass KernelOp::class_of(const BatchClasses& classes, const hstujit_value* values) const {
   constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
-  const DLTensor* const offsets = offsets_argument_ >= 0 ? values[offsets_argument_].tensor : nullptr;
-  return offsets == nullptr || offsets->ndim != 1 || offsets->shape == nullptr ? kMany : offsets->shape[0] - 1;
+  if (classes.max_small == 0 && !classes.short_sequences) return BatchClass::kAny;
+  const auto size_of = [&](int argument) {
+    const DLTensor* const tensor = argument >= 0 ? values[argument].tensor : nullptr;
+    return tensor == nullptr || tensor->ndim < 1 || tensor->shape == nullptr ? kMany : tensor->shape[0];
+  };
+  const int64_t offsets = size_of(offsets_argument_), rows = size_of(rows_argument_);
+  return offsets == kMany ? BatchClass::kAny : classes.of(offsets - 1, rows);
 }
 
 // Of a launch without one, any.

@@ -36,7 +36,7 @@ void PreparedTable::forget_destroyed(const Prepared& newer) {
   for (Prepared& entry : entries_) {
     // A look-up compares the identity and the bucket of such an entry, and nobody launches in its context.
     if (entry.context != newer.context || entry.context_id == newer.context_id) continue;
-    entry.launcher = entry.small_launcher = nullptr;
+    entry.launchers = {};
   }
 }
 
@@ -56,7 +56,7 @@ void PreparedTable::add(Prepared prepared) {
 
 LauncherPtr PreparedTable::launcher_of(const Module& module) const {
   for (const Prepared& entry : entries_) {
-    for (const LauncherPtr& launcher : {entry.launcher, entry.small_launcher}) {
+    for (const LauncherPtr& launcher : entry.launchers) {
       if (launcher && &launcher->module() == &module) return launcher;
     }
   }

@@ -6,11 +6,13 @@
 // slots of the last: what is prepared costs some 100 bytes, however many lengths there are.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
 
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/launch/launcher.h"
 
 namespace hstujit {
@@ -19,13 +21,10 @@ struct Prepared {
   cuda::Context context = nullptr;
   unsigned long long context_id = 0;
   int64_t bucket = 0;
-  LauncherPtr launcher;
-  LauncherPtr small_launcher = nullptr;  // of batches of at most `max_small` sequences; null where there is none
-  int64_t max_small = 0;
+  BatchClasses classes;
+  std::array<LauncherPtr, kBatchClasses> launchers;  // by class; null for those that the bucket does not have
 
-  const Launcher& launcher_of(int64_t sequences) const {
-    return small_launcher && sequences <= max_small ? *small_launcher : *launcher;
-  }
+  const LauncherPtr& launcher_of(BatchClass batch_class) const { return launchers[static_cast<size_t>(batch_class)]; }
 };
 
 class PreparedTable {

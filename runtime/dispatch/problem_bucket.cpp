@@ -4,13 +4,22 @@
 
 #include <algorithm>
 
-#include "compiler/spec/sequence_rows.h"
+#include "compiler/spec/short_sequences.h"
 #include "compiler/spec/small_batch.h"
+#include "runtime/dispatch/batch_classes.h"
 
 namespace hstujit {
 
 std::string to_string(const ProblemBucket& bucket) {
-  return fmt::format("{}{}", bucket.rows, bucket.small_batch ? " small batches" : "");
+  switch (bucket.batch_class) {
+    case BatchClass::kAny:
+      break;
+    case BatchClass::kSmall:
+      return fmt::format("{} small batches", bucket.rows);
+    case BatchClass::kShortSequences:
+      return fmt::format("{} short sequences", bucket.rows);
+  }
+  return fmt::format("{}", bucket.rows);
 }
 
 int64_t problem_bucket(const Signature& signature, LengthMode mode, int64_t length,
@@ -23,15 +32,18 @@ int64_t tuning_length(const Signature& signature, const Instance& instance, int6
   return *std::max_element(instance.max_seq_lens.begin(), instance.max_seq_lens.end());
 }
 
-int64_t max_small_batch(const Instance& instance, Direction direction, int64_t bucket, const DeviceSpec& device) {
-  return instance.small_batches ? max_small_batch(*instance.spec, direction, bucket, device.sm_count) : 0;
-}
-
 Lengths tuning_lengths(const Instance& instance, Direction direction, const ProblemBucket& bucket,
                        const DeviceSpec& device) {
   const int64_t length = tuning_length(instance.spec->signature(direction), instance, bucket.rows);
-  if (!bucket.small_batch) return make_lengths(instance, length);
-  return make_small_lengths(instance, length, max_small_batch(instance, direction, bucket.rows, device));
+  switch (bucket.batch_class) {
+    case BatchClass::kAny:
+      break;
+    case BatchClass::kSmall:
+      return make_small_lengths(instance, length, batch_classes(instance, direction, bucket.rows, device).max_small);
+    case BatchClass::kShortSequences:
+      return make_short_lengths(instance, length);
+  }
+  return make_lengths(instance, length);
 }
 
 }  // namespace hstujit

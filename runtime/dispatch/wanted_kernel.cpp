@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "compiler/support/threads.h"
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/engine/miss_record.h"
 #include "runtime/tuning/tuner/tune_key.h"
 
@@ -15,14 +16,16 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
     return choose_kernel(engine, *spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction);
   };
   HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose());
-  if (!choice.tuned && engine.on_miss() == MissPolicy::kTune) {
+  const bool to_be_tuned = !choice.tuned && is_tuned(wanted.instance, wanted.direction, wanted.bucket, wanted.device);
+  if (to_be_tuned && engine.on_miss() == MissPolicy::kTune) {
     HSTUJIT_RETURN_IF_ERROR(tune_on_miss(engine, wanted.instance, wanted.direction, ordinal, wanted.device,
                                          wanted.bucket, wanted.restriction));
     HSTUJIT_ASSIGN_OR_RETURN(choice, choose());
   }
   const CompileRequest request{spec, wanted.direction, choice.config, wanted.device, engine.lineinfo()};
   const bool hit = engine.kernels().find(request) != nullptr;
-  if (!choice.tuned || !hit) {
+  const bool untuned = !choice.tuned && to_be_tuned;
+  if (untuned || !hit) {
     engine.log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",
                        {{"op", spec->op()},
                         {"direction", to_string(wanted.direction)},
@@ -31,7 +34,7 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
                         {"policy", to_string(engine.on_miss())}});
     engine.record_miss({tuning_key(*spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction),
                         tuning_length(spec->signature(wanted.direction), wanted.instance, wanted.bucket.rows),
-                        wanted.length_mode, choice.tuned ? MissReason::kUncompiled : MissReason::kUntuned});
+                        wanted.length_mode, untuned ? MissReason::kUntuned : MissReason::kUncompiled});
   }
   if (!hit && on_miss) on_miss();
   return supply_kernel(engine, spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction,
@@ -45,7 +48,9 @@ void CompilesAhead::start(const EnginePtr& engine, const WantedKernel& wanted, i
     if (direction == wanted.direction || !wanted.instance.spec->supports(direction)) continue;
     WantedKernel other = wanted;
     other.direction = direction;
-    other.bucket.small_batch = false;
+    const BatchClasses classes = batch_classes(other.instance, direction, other.bucket.rows, other.device);
+    const bool short_too = other.bucket.batch_class == BatchClass::kShortSequences && classes.short_sequences;
+    if (!short_too) other.bucket.batch_class = BatchClass::kAny;
     const std::lock_guard lock(mutex_);
     // Without a thread nothing happens: whoever wants the kernel compiles it.
     under_way_.push_back(start_async([engine, other = std::move(other), ordinal] {

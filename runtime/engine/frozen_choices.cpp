@@ -32,7 +32,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
                 {"bucket", choice.key.bucket},
                 {"generator", kernel_generator(choice.key.op, choice.config)},
                 {"config", json_or_null(key_text(choice.config))}};
-    if (choice.key.small_batch) row["small_batch"] = true;
+    write_batch_class(row, choice.key.batch_class);
     if (choice.key.deterministic) row["deterministic"] = true;
     const auto [place, added] = rows.emplace(digest, row);
     if (!added && place->second != row) {

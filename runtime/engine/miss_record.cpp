@@ -11,6 +11,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/problem_bucket.h"
 
 namespace hstujit {
@@ -46,6 +47,21 @@ Status flag_field(const Json& json, const char* name, bool* value) {
   return {};
 }
 
+// At most one of the classes' fields.
+Status class_field(const Json& json, BatchClass* batch_class) {
+  for (const BatchClass each : {BatchClass::kSmall, BatchClass::kShortSequences}) {
+    bool is_of = false;
+    HSTUJIT_RETURN_IF_ERROR(flag_field(json, std::string(key_field(each)).c_str(), &is_of));
+    if (!is_of) continue;
+    if (*batch_class != BatchClass::kAny) {
+      return Status(Code::kInvalidConfig, fmt::format("{} and {} are both true; a key is of one class of batches",
+                                                      key_field(*batch_class), key_field(each)));
+    }
+    *batch_class = each;
+  }
+  return {};
+}
+
 // A bucket that the length mode gives to no length is one that no look-up asks for.
 Status check_bucket(const MissRecord& miss, const Signature& signature) {
   const int64_t bucket = miss.key.bucket;
@@ -60,6 +76,17 @@ Status check_bucket(const MissRecord& miss, const Signature& signature) {
   return Status(Code::kInvalidConfig, fmt::format("length is {}; it must be the bucket, {}", miss.length, bucket));
 }
 
+// So is a class of batches that the device does not tell apart there.
+Status check_class(const MissRecord& miss, const OpSpec& spec, Direction direction) {
+  if (miss.key.batch_class != BatchClass::kShortSequences) return {};
+  const Result<DeviceSpec> device = known_device(miss.key.arch);
+  if (!device.ok() || other_batches(spec, direction, miss.key.bucket, *device)) return {};
+  return Status(Code::kInvalidConfig,
+                fmt::format("short_sequences is true; allowed: false, {} {} on {} has one kernel for all batches of "
+                            "bucket {}",
+                            spec.op(), to_string(direction), printable(miss.key.arch), miss.key.bucket));
+}
+
 // The instance that asks for a miss; the key's spec becomes canonical text.
 Result<Instance> instance_of(MissRecord& miss) {
   Json entry = json_or_null(miss.key.spec);
@@ -71,11 +98,12 @@ Result<Instance> instance_of(MissRecord& miss) {
   }
   miss.key.op = spec->op();
   HSTUJIT_RETURN_IF_ERROR(check_bucket(miss, spec->signature(*direction)));
+  HSTUJIT_RETURN_IF_ERROR(check_class(miss, *spec, *direction));
   miss.key.spec = key_text(*spec);
   constexpr size_t kDigits = 12;
   entry["name"] = fmt::format("{}-{}-{}", spec->op(), miss.key.bucket, tuning_digest(miss.key).substr(0, kDigits));
   entry["directions"] = {miss.key.direction};
-  if (miss.key.small_batch) entry["small_batches"] = true;
+  if (miss.key.batch_class == BatchClass::kSmall) entry["small_batches"] = true;
   entry[has_sequences(spec->signature(*direction)) ? "max_seq_len" : "rows"] = miss.length;
   return parse_instance(entry, "spec", {});
 }
@@ -96,7 +124,7 @@ std::string format_miss(const MissRecord& miss) {
                {"length", miss.length},
                {"length_mode", to_string(miss.length_mode)},
                {"reason", to_string(miss.reason)}};
-  if (miss.key.small_batch) json["small_batch"] = true;
+  write_batch_class(json, miss.key.batch_class);
   if (miss.key.deterministic) json["deterministic"] = true;
   return dump_json(json);
 }
@@ -122,7 +150,7 @@ Result<MissRecord> parse_miss(std::string_view line) {
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "sm_count", &miss.key.sm_count));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "bucket", &miss.key.bucket));
   HSTUJIT_RETURN_IF_ERROR(count_field(json, "length", &miss.length));
-  HSTUJIT_RETURN_IF_ERROR(flag_field(json, "small_batch", &miss.key.small_batch));
+  HSTUJIT_RETURN_IF_ERROR(class_field(json, &miss.key.batch_class));
   HSTUJIT_RETURN_IF_ERROR(flag_field(json, "deterministic", &miss.key.deterministic));
   std::string mode, reason;
   HSTUJIT_RETURN_IF_ERROR(text_field(json, "length_mode", &mode));

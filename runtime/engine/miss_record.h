@@ -2,8 +2,8 @@
 //
 // A line is a JSON object, appended by one write, so that any number of processes may share a file:
 //   {"hstujit_miss": 1, "op", "spec", "direction", "device", "arch", "sm_count", "bucket", "length", "length_mode",
-//    "reason"}, "small_batch": true where it is a small batch's, and "deterministic": true where such kernels are asked
-//    for.
+//    "reason"}, "small_batch" or "short_sequences": true where it is of such batches, and "deterministic": true where
+//    such kernels are asked for.
 // It holds the whole tuning key: what is tuned from it is found by whoever missed it, in whichever length mode.
 #pragma once
 

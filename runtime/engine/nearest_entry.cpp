@@ -76,9 +76,13 @@ Fields fields_of(const ArtifactKey& key) {
 }
 
 Fields fields_of(const TuningKey& key) {
-  Fields fields = {{"device", key.device},           {"arch", key.arch},
-                   {"sm_count", key.sm_count},       {"bucket", key.bucket},
-                   {"small_batch", key.small_batch}, {"direction", key.direction}};
+  Fields fields = {{"device", key.device},
+                   {"arch", key.arch},
+                   {"sm_count", key.sm_count},
+                   {"bucket", key.bucket},
+                   {"small_batch", key.batch_class == BatchClass::kSmall},
+                   {"short_sequences", key.batch_class == BatchClass::kShortSequences},
+                   {"direction", key.direction}};
   add_members(fields, "spec", full_spec(key.spec));
   fields.emplace_back("deterministic", key.deterministic);
   return fields;

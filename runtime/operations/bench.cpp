@@ -29,10 +29,10 @@ struct Timed {
 
 Result<std::vector<std::pair<Task, KernelChoice>>> choices_of(Engine& engine, const Config& config,
                                                               const DeviceSpec& device, const Task& launch,
-                                                              size_t sequences) {
+                                                              const Lengths& lengths) {
   std::vector<std::pair<Task, KernelChoice>> kernels;
   for (const Task& listed : kernels_of(engine, config, launch)) {
-    const Task kernel = task_of_batch(listed, sequences, device);
+    const Task kernel = task_of_batch(listed, lengths, device);
     HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose_kernel(engine, *kernel.instance->spec, kernel.direction,
                                                                 device, kernel.bucket, kernel.restriction));
     kernels.emplace_back(kernel, std::move(choice));
@@ -44,7 +44,7 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
                          const DeviceSpec& device, const DeviceTimer& timer, const Task& listed) {
   HSTUJIT_ASSIGN_OR_RETURN(const Lengths lengths,
                            draw_lengths(*listed.instance, listed.direction, listed.max_seq_len, DrawnFor::kTiming));
-  const Task task = task_of_batch(listed, lengths.rows.size(), device);
+  const Task task = task_of_batch(listed, lengths, device);
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine->driver());
   HSTUJIT_ASSIGN_OR_RETURN(auto op, make_op(engine, config, task, Backend::kCuda));
   HSTUJIT_RETURN_IF_ERROR(op->prepare(task.max_seq_len, options.device));
@@ -52,7 +52,7 @@ Result<Timed> make_timed(const EnginePtr& engine, const Config& config, const Op
                                                                     options.seed, task.instance->alpha));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceProblem problem, DeviceProblem::upload(driver, data, options.device));
   HSTUJIT_ASSIGN_OR_RETURN(DeviceBuffer workspace, make_workspace(driver, *op, problem, timer.stream()));
-  HSTUJIT_ASSIGN_OR_RETURN(auto kernels, choices_of(*engine, config, device, listed, lengths.rows.size()));
+  HSTUJIT_ASSIGN_OR_RETURN(auto kernels, choices_of(*engine, config, device, listed, lengths));
   return Timed{task,
                std::move(op),
                std::move(problem),

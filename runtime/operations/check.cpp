@@ -52,7 +52,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
   const auto device = known_target(engine, config, options);
   if (!device.ok()) return {Json::object(), device.status()};
   std::vector<Task> keys = *list_keys(engine, config, options.op_name);
-  if (*device) keys = with_small_batches(keys, **device);
+  if (*device) keys = with_batch_classes(keys, **device);
 
   const LengthsOfKeys lengths(*tasks);
   OperationResult result;

@@ -47,7 +47,7 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
-  const std::vector<Task> all = with_small_batches(*tasks, *device);
+  const std::vector<Task> all = with_batch_classes(*tasks, *device);
   const std::filesystem::path folder = options.directory.empty() ? "." : options.directory;
   // Instances that differ in nothing that a kernel's name says would write the same files: each has a folder of its own
   // unless there is only one.

@@ -163,7 +163,7 @@ OperationResult explain(Engine& engine, const Config& config, const OperationOpt
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
   const LengthsOfKeys lengths(*kernels);
-  const std::vector<Task> keys = with_small_batches(*list_keys(engine, config, options.op_name), *device);
+  const std::vector<Task> keys = with_batch_classes(*list_keys(engine, config, options.op_name), *device);
   Contents contents(engine);
   TaskProgress progress(options, "explain", keys.size());
   Json rows = Json::array();

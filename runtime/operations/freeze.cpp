@@ -12,7 +12,7 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
   if (!tasks.ok()) return {Json::object(), tasks.status()};
   const auto device = engine.target(options.arch.c_str(), config.device, options.device);
   if (!device.ok()) return {Json::object(), device.status()};
-  const std::vector<Task> all = with_small_batches(*tasks, *device);
+  const std::vector<Task> all = with_batch_classes(*tasks, *device);
 
   TaskProgress progress(options, "choose", all.size());
   std::vector<FrozenChoice> choices;

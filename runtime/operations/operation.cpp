@@ -8,6 +8,7 @@
 
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/dispatch/program_op.h"
 
@@ -18,7 +19,7 @@ bool Task::has_length() const { return has_max_seq_len(instance->spec->signature
 std::string Task::label() const {
   if (!has_length()) return fmt::format("{} {}", instance->name, to_string(direction));
   return fmt::format("{} {} {}", instance->name, to_string(direction),
-                     to_string(ProblemBucket(max_seq_len, bucket.small_batch)));
+                     to_string(ProblemBucket(max_seq_len, bucket.batch_class)));
 }
 
 Json Task::to_json() const {
@@ -27,7 +28,7 @@ Json Task::to_json() const {
                {"direction", to_string(direction)},
                {"max_seq_len", has_length() ? Json(max_seq_len) : Json()},
                {"bucket", has_length() ? Json(bucket.rows) : Json()}};
-  if (bucket.small_batch) json["small_batch"] = true;
+  write_batch_class(json, bucket.batch_class);
   return json;
 }
 
@@ -146,18 +147,21 @@ const std::vector<int64_t>& LengthsOfKeys::of(const Task& key) const {
   return lengths_.at({key.instance->name, key.direction, key.bucket.rows});
 }
 
-std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device) {
+std::vector<Task> with_batch_classes(const std::vector<Task>& tasks, const DeviceSpec& device) {
   std::vector<Task> all;
   for (const Task& task : tasks) {
-    all.push_back(task);
-    if (const Task small = task_of_batch(task, 1, device); small.bucket.small_batch) all.push_back(small);
+    for (const BatchClass batch_class :
+         batch_classes(*task.instance, task.direction, task.bucket.rows, device).list()) {
+      all.push_back(task);
+      all.back().bucket.batch_class = batch_class;
+    }
   }
   return all;
 }
 
-Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device) {
-  const int64_t max = max_small_batch(*task.instance, task.direction, task.bucket.rows, device);
-  task.bucket.small_batch = max > 0 && static_cast<int64_t>(sequences) <= max;
+Task task_of_batch(Task task, const Lengths& lengths, const DeviceSpec& device) {
+  const BatchClasses classes = batch_classes(*task.instance, task.direction, task.bucket.rows, device);
+  task.bucket.batch_class = classes.of(static_cast<int64_t>(lengths.rows.size()), lengths.total_rows());
   return task;
 }
 

@@ -60,7 +60,8 @@ struct Task {
 
   bool has_length() const;    // whether launches say a max_seq_len
   std::string label() const;  // "ranker_attention forward 1024", "ranker_attention forward 1024 small batches"
-  // {"name", "op", "direction", "max_seq_len", "bucket"}, both null without a length; "small_batch": true where it is.
+  // {"name", "op", "direction", "max_seq_len", "bucket"}, both null without a length, and the field of the bucket's
+  // class of batches (key_field).
   Json to_json() const;
 };
 
@@ -88,10 +89,10 @@ class LengthsOfKeys {
  private:
   std::map<std::tuple<std::string, Direction, int64_t>, std::vector<int64_t>> lengths_;
 };
-// Each task and, where its instance asks for one and the bucket has small batches on the device, that of their kernel.
-std::vector<Task> with_small_batches(const std::vector<Task>& tasks, const DeviceSpec& device);
-// The task whose kernel a launch of so many sequences gets.
-Task task_of_batch(Task task, size_t sequences, const DeviceSpec& device);
+// Each task once for each class of batches that its bucket has a kernel for on the device.
+std::vector<Task> with_batch_classes(const std::vector<Task>& tasks, const DeviceSpec& device);
+// The task whose kernel a launch of these sequences gets.
+Task task_of_batch(Task task, const Lengths& lengths, const DeviceSpec& device);
 
 // For operations that are there to fill the cache: fails where entries could not be kept, and says so once, as
 // "not_kept" of the report: {"kernels", "records", "reason"}.

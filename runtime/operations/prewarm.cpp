@@ -126,7 +126,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
   int64_t without_kernel = 0;              // keys that have not even a choice
   Json rows = Json::array();
-  const std::vector<Task> all = tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard);
+  const std::vector<Task> all = tasks_of_shard(with_batch_classes(*tasks, *device), *device, options.shard);
   TaskProgress progress(options, "choose", all.size());
   for (const Task& task : all) {
     Json row = task.to_json();

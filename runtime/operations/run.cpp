@@ -122,9 +122,9 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
                              return make_problem_data(task.instance->spec, task.direction, lengths, options.seed,
                                                       kExtraRows, task.instance->alpha);
                            }));
-  if (options.backend == Backend::kCuda && task.instance->small_batches) {
+  if (options.backend == Backend::kCuda) {
     HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec device, engine->device(options.device));
-    if (task_of_batch(task, lengths.rows.size(), device).bucket.small_batch) row["small_batch"] = true;
+    write_batch_class(row, task_of_batch(task, lengths, device).bucket.batch_class);
   }
   HSTUJIT_ASSIGN_OR_RETURN(const auto op, make_op(engine, config, task, options.backend));
   double milliseconds = 0;

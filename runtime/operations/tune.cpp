@@ -8,6 +8,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/text.h"
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/operations/operation.h"
@@ -131,7 +132,10 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   const auto device = timed_device(engine, options);
   if (!device.ok()) return {Json::object(), device.status()};
 
-  const std::vector<Task> keys = tasks_of_shard(with_small_batches(*tasks, *device), *device, options.shard);
+  std::vector<Task> classes = with_batch_classes(*tasks, *device);
+  std::erase_if(classes,
+                [&](const Task& task) { return !is_tuned(*task.instance, task.direction, task.bucket, *device); });
+  const std::vector<Task> keys = tasks_of_shard(std::move(classes), *device, options.shard);
   const auto start = Clock::now();
   const double budget = options.budget_s > 0 ? options.budget_s : config.tuning.budget_s;
   Json rows = Json::array();
@@ -183,7 +187,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     const Task task{InstancePtr(InstancePtr(), &instance),
                     instance.directions.front(),
                     miss.length,
-                    {miss.key.bucket, miss.key.small_batch},
+                    {miss.key.bucket, miss.key.batch_class},
                     {.deterministic = miss.key.deterministic}};
     Json row = task.to_json();
     row["reason"] = to_string(miss.reason);

@@ -31,7 +31,7 @@ std::string path_of(const std::string& root) {
 using TuningDatabaseTest = CacheTest;
 
 TEST(TuningRecordTest, EachFieldChangesTheKey) {
-  std::vector<TuningKey> keys(11, sample_tuning_key());
+  std::vector<TuningKey> keys(13, sample_tuning_key());
   keys[1].op = "layer_norm";
   keys[2].spec = R"({"heads":8})";
   keys[3].direction = "backward";
@@ -39,24 +39,33 @@ TEST(TuningRecordTest, EachFieldChangesTheKey) {
   keys[5].arch = "sm_90";
   keys[6].sm_count = 114;
   keys[7].bucket = 2048;
-  keys[8].small_batch = true;
+  keys[8].batch_class = BatchClass::kSmall;
   keys[9].deterministic = true;
-  keys[10].small_batch = keys[10].deterministic = true;
+  keys[10] = keys[8];
+  keys[10].deterministic = true;
+  keys[11].batch_class = BatchClass::kShortSequences;
+  keys[12] = keys[11];
+  keys[12].deterministic = true;
   std::set<std::string> digests;
   for (const TuningKey& key : keys) digests.insert(tuning_digest(key));
   EXPECT_EQ(digests.size(), keys.size());
 }
 
-// Records that were made before there were small batches are found.
-TEST(TuningRecordTest, AKeyOfAnyBatchSaysNothingOfSmallOnes) {
+// Records that were made before there were classes of batches are found.
+TEST(TuningRecordTest, AKeyOfAnyBatchSaysNothingOfClasses) {
   TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 20, 1}});
-  EXPECT_THAT(*format_record(record), ::testing::Not(HasSubstr("small_batch")));
-  record.key.small_batch = true;
-  const std::string text = *format_record(record);
-  EXPECT_THAT(text, HasSubstr("small_batch"));
-  const auto read = parse_record(text, tuning_digest(record.key));
-  ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_TRUE(read->key.small_batch);
+  EXPECT_THAT(*format_record(record), ::testing::Not(::testing::AnyOf(HasSubstr("small"), HasSubstr("short"))));
+  for (const BatchClass batch_class : {BatchClass::kSmall, BatchClass::kShortSequences}) {
+    record.key.batch_class = batch_class;
+    const std::string text = *format_record(record);
+    EXPECT_THAT(text, HasSubstr(key_field(batch_class)));
+    const auto read = parse_record(text, tuning_digest(record.key));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->key, record.key);
+  }
+  record.key.batch_class = BatchClass::kSmall;
+  EXPECT_EQ(tuning_digest(record.key), "bbef80195639e7e5254d76c38c24180a20f1881ef30664ac1998b530bf3a9ca1")
+      << "as when that was the only class";
 }
 
 TEST_F(TuningDatabaseTest, SaysWhatItCouldNotKeepUntilItHas) {

@@ -455,7 +455,9 @@ TEST_F(CapiTest, ExplainNeedsNoGpuWhenTheDeviceIsGiven) {
   ASSERT_EQ(hstujit_explain(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
   const json report = parse(&text);
   EXPECT_EQ(report["instances"][0]["bucket"], 256);
-  EXPECT_EQ(report["instances"][1]["bucket"], 512);
+  EXPECT_EQ(report["instances"][1]["bucket"], 256);
+  EXPECT_EQ(report["instances"][1]["short_sequences"], true);
+  EXPECT_EQ(report["instances"][2]["bucket"], 512);
   EXPECT_FALSE(report["instances"][0]["cache"]["hit"]);
   EXPECT_EQ(report["instances"][0]["key"].get<std::string>().size(), 64u);
 }
@@ -465,11 +467,11 @@ TEST_F(CapiTest, CheckSaysTheKernelOfEachKey) {
   hstujit_text text = {};
   ASSERT_EQ(hstujit_check(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
   const json report = parse(&text);
-  EXPECT_EQ(report["keys"], 2);
+  EXPECT_EQ(report["keys"], 4) << "of short sequences and of others";
   const json keys = report["instances"][0]["keys"];
   EXPECT_EQ(keys[0]["bucket"], 256);
-  EXPECT_EQ(keys[1]["max_seq_len"], json({300}));
-  EXPECT_FALSE(keys[1]["config"].empty());
+  EXPECT_EQ(keys[2]["max_seq_len"], json({300}));
+  EXPECT_FALSE(keys[2]["config"].empty());
 }
 
 TEST_F(CapiTest, EveryMistakeOfAConfigIsALineOfTheError) {

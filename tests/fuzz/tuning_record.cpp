@@ -23,7 +23,7 @@ std::string digest_of(const Json& key) {
                         .arch = text_member(key, "arch"),
                         .sm_count = integer_member(key, "sm_count", 0),
                         .bucket = integer_member(key, "bucket", 0),
-                        .small_batch = flag(key, "small_batch"),
+                        .batch_class = batch_class_from(key),
                         .deterministic = flag(key, "deterministic")});
 }
 

@@ -18,6 +18,7 @@ class CompileAheadTest : public RuntimeTest {
   static Instance instance_of(const Json& directions) {
     auto instance = parse_instance({{"name", "one"},
                                     {"op", "hstu_attention"},
+                                    {"dtype", "fp32"},  // one kernel for all batches
                                     {"heads", 4},
                                     {"attn_dim", 64},
                                     {"hidden_dim", 64},

@@ -204,7 +204,7 @@ TEST_F(KernelSupplyTest, AnOpIsPreparedWithTheKernelThatIsChosen) {
   // The fake device is another one, whose own first estimate may differ: whatever it is, it spills.
   compiler_->resources = kSpills;
   ASSERT_TRUE((*op)->prepare(kSupplyBucket, 0).ok());
-  EXPECT_EQ(compiler_->compiles, 4);
+  EXPECT_GE(compiler_->compiles, 4);
   EXPECT_THAT(log_, Contains(HasSubstr("passed_over")));
 }
 

@@ -10,10 +10,10 @@ TEST_F(LaunchTest, NothingToWriteIsDoneWithoutALaunch) {
   Lengths empty;
   empty.rows = {0, 0};
   empty.max_seq_len = 200;
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
+  launch_ = std::make_unique<FakeLaunch>(make_instance(kBf16), empty);
   EXPECT_TRUE(launch().ok());
   empty.rows = {};
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), empty);
+  launch_ = std::make_unique<FakeLaunch>(make_instance(kBf16), empty);
   EXPECT_TRUE(launch().ok());
   EXPECT_EQ(fake().launches, 0);
 }
@@ -25,10 +25,10 @@ TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
   Lengths none;
   none.rows = {0, 0};
   none.max_seq_len = 0;
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), none);
+  launch_ = std::make_unique<FakeLaunch>(make_instance(kBf16), none);
   EXPECT_TRUE(launch().ok()) << "no rows";
   // Rows that belong to no sequence are nobody's.
-  launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
+  launch_ = std::make_unique<FakeLaunch>(make_instance(kBf16), lengths_);
   launch_->value("max_seq_len").integer = 0;
   launch_->tensor("seq_offsets").shape[0] = 1;
   EXPECT_TRUE(launch().ok());
@@ -37,7 +37,7 @@ TEST_F(LaunchTest, ALengthOfZeroIsRefusedWhileThereAreRowsToWrite) {
 
 // Without rows q has no address that a map could have, and the outputs that are written may be as small as a number.
 TEST_F(LaunchTest, AMapOfNoRowsHasAnAlignedAddressOfAnOutputWithElements) {
-  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
+  const Instance instance = make_instance(R"(, "dtype": "bf16", "attn_scale": "scalar")");
   FakeLaunch backward(instance, {.rows = {0, 0}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
   const Signature& signature = backward.problem.signature;
   DLTensor& slope = backward.tensor("dattn_scale");
@@ -60,7 +60,7 @@ TEST_F(LaunchTest, AMapOfNoRowsHasAnAlignedAddressOfAnOutputWithElements) {
 }
 
 TEST_F(LaunchTest, WithoutRowsASumOverAllOfThemIsZeroWhateverMaxSeqLenIs) {
-  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
+  const Instance instance = make_instance(R"(, "dtype": "bf16", "attn_scale": "scalar")");
   for (const int64_t rows : {0, 1}) {
     FakeLaunch backward(instance, {.rows = {rows, 0}, .num_targets = {}, .max_seq_len = rows}, kDLCUDA,
                         Direction::kBackward);
@@ -82,7 +82,7 @@ TEST_F(LaunchTest, WithoutRowsASumOverAllOfThemIsZeroWhateverMaxSeqLenIs) {
 }
 
 TEST_F(LaunchTest, WithoutSequencesASumOverAllOfThemIsZero) {
-  const Instance instance = make_instance(R"(, "attn_scale": "scalar")");
+  const Instance instance = make_instance(R"(, "dtype": "bf16", "attn_scale": "scalar")");
   FakeLaunch backward(instance, {.rows = {}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
   auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
   *slope = 7;

@@ -15,12 +15,12 @@ class LaunchTest : public RuntimeTest {
     RuntimeTest::SetUp();
     engine_ = make_engine();
     context_ = std::make_unique<CurrentContext>(*engine_);
-    op_ = make_op(engine_);
+    op_ = make_op(engine_, Backend::kCuda, kBf16);
     const Status prepared = op_->prepare(256, -1);
     ASSERT_TRUE(prepared.ok()) << prepared.message();
     lengths_.rows = {5, 0, 130};
     lengths_.max_seq_len = 200;
-    launch_ = std::make_unique<FakeLaunch>(make_instance(), lengths_);
+    launch_ = std::make_unique<FakeLaunch>(make_instance(kBf16), lengths_);
   }
 
   Status launch() { return op_->launch(launch_->values.data(), launch_->values.size(), nullptr); }

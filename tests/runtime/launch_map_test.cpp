@@ -47,7 +47,8 @@ TEST_F(MapTest, OfRankTwoInFp32WithoutSwizzle) {
 }
 
 TEST_F(MapTest, OfRankFourInAnyOrder) {
-  FakeLaunch launch(make_instance(R"(, "rab_heads": 2)"), {.rows = {64, 3}, .num_targets = {}, .max_seq_len = 64});
+  FakeLaunch launch(make_instance(R"(, "dtype": "bf16", "rab_heads": 2)"),
+                    {.rows = {64, 3}, .num_targets = {}, .max_seq_len = 64});
   const Status status = launch_with(launch, "rab", {{{3, 32}, {1, 2}, {2, 8}, {0, 1}}, 64});
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(fake().map_rank, 4u);

@@ -59,7 +59,8 @@ class MissRecordTest : public RuntimeTest {
 
 TEST_F(MissRecordTest, ALineHoldsTheWholeKeyAndHowItCameAbout) {
   MissRecord full = miss(10240);
-  full.key.small_batch = full.key.deterministic = true;
+  full.key.batch_class = BatchClass::kSmall;
+  full.key.deterministic = true;
   full.length_mode = LengthMode::kFine;
   full.reason = MissReason::kUncompiled;
   const auto read = parse_miss(format_miss(full));

@@ -28,7 +28,7 @@ class OperationsTest : public RuntimeTest {
   static Config two_instances() {
     auto config = parse_config(
         R"({"version": 1, "device": "sm_90a", "defaults": {"op": "hstu_attention", "heads": 2, "attn_dim": 64,
-        "hidden_dim": 64, "max_seq_len": 128}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
+        "hidden_dim": 64, "max_seq_len": 64}, "ops": [{"name": "plain"}, {"name": "gated", "score": "relu"}]})",
         "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
     return *config;
@@ -62,7 +62,7 @@ TEST_F(OperationsTest, ManyShortTasksAreReportedOnceASecond) {
   EXPECT_THAT(reports, ::testing::IsEmpty()) << "what is short says nothing";
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   for (int i = 0; i < 2; ++i) progress.done(tasks.back());
-  EXPECT_THAT(reports, ::testing::ElementsAre("501/1000 choose gated forward 128"));
+  EXPECT_THAT(reports, ::testing::ElementsAre("501/1000 choose gated forward 64"));
 }
 
 TEST_F(OperationsTest, ExplainHasARowForEachKey) {
@@ -78,10 +78,12 @@ TEST_F(OperationsTest, ExplainHasARowForEachKey) {
   const OperationResult result = explain(*make_engine(), *config, options);
   ASSERT_TRUE(result.status.ok()) << result.status.message();
   const Json& rows = result.report["instances"];
-  EXPECT_EQ(rows.size(), list_keys(*make_engine(), *config, "")->size());
+  EXPECT_EQ(rows.size(), with_batch_classes(*list_keys(*make_engine(), *config, ""), *known_device("sm_90a")).size());
   EXPECT_EQ(rows[0]["max_seq_len"], 100);
   EXPECT_EQ(rows[0]["max_seq_lens"], Json({100, 128}));
-  EXPECT_EQ(rows[1]["max_seq_lens"], Json({300}));
+  EXPECT_EQ(rows[1]["max_seq_lens"], Json({100, 128}));
+  EXPECT_EQ(rows[1]["short_sequences"], true);
+  EXPECT_EQ(rows[2]["max_seq_lens"], Json({300}));
   std::set<std::string> different;
   for (const Json& row : rows) {
     EXPECT_EQ(row.contains("max_seq_lens"), !row["max_seq_len"].is_null());

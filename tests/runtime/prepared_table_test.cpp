@@ -16,22 +16,22 @@ const auto kContext = reinterpret_cast<cuda::Context>(0x1000);
 TEST(PreparedTable, FindsByContextAndBucket) {
   PreparedTable table;
   EXPECT_EQ(table.find(1, 64), nullptr);
-  table.add({kContext, 1, 64, nullptr});
-  table.add({kContext, 1, 128, nullptr});
+  table.add({kContext, 1, 64, {}, {}});
+  table.add({kContext, 1, 128, {}, {}});
   ASSERT_NE(table.find(1, 64), nullptr);
   EXPECT_EQ(table.find(1, 64)->bucket, 64);
   EXPECT_EQ(table.find(1, 128)->bucket, 128);
   EXPECT_EQ(table.find(2, 64), nullptr);
   EXPECT_EQ(table.find(1, 65), nullptr);
   const Prepared* const first = table.find(1, 64);
-  table.add({kContext, 1, 64, nullptr});
+  table.add({kContext, 1, 64, {}, {}});
   EXPECT_EQ(table.find(1, 64), first) << "what is there stays";
 }
 
 TEST(PreparedTable, GrowsWithTheNumberOfLengthsAndNotWithItsSquare) {
   constexpr int64_t kLengths = 20000;
   PreparedTable table;
-  for (int64_t length = 1; length <= kLengths; ++length) table.add({kContext, 7, length, nullptr});
+  for (int64_t length = 1; length <= kLengths; ++length) table.add({kContext, 7, length, {}, {}});
   for (int64_t length = 1; length <= kLengths; ++length) ASSERT_NE(table.find(7, length), nullptr) << length;
   EXPECT_EQ(table.find(7, kLengths + 1), nullptr);
   EXPECT_LE(table.slots(), size_t{8} * kLengths);
@@ -56,7 +56,7 @@ TEST(PreparedTable, IsReadWhileItGrows) {
   constexpr int64_t kPart = 500;
   int64_t seen_rounds = 0;
   for (int64_t length = 1; length <= kLengths; ++length) {
-    table.add({kContext, 7, length, nullptr});
+    table.add({kContext, 7, length, {}, {}});
     added.store(length, std::memory_order_release);
     if (length % kPart != 0 || length == kLengths) continue;
     while (rounds.load() == seen_rounds) std::this_thread::yield();
@@ -97,10 +97,10 @@ TEST_F(ExactLengths, LaunchersOfADestroyedContextAreForgotten) {
   const auto launcher = Launcher::create(driver, *module, {}, {});
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();
   PreparedTable table;
-  table.add({kContext, 1, 64, *launcher});
+  table.add({kContext, 1, 64, {}, {*launcher}});
   EXPECT_EQ(table.launcher_of(**module), *launcher);
-  EXPECT_EQ(table.find(1, 64)->launcher, *launcher);
-  table.add({kContext, 2, 64, nullptr});
+  EXPECT_EQ(table.find(1, 64)->launcher_of(BatchClass::kAny), *launcher);
+  table.add({kContext, 2, 64, {}, {}});
   EXPECT_EQ(table.launcher_of(**module), nullptr);
   EXPECT_EQ(launcher->use_count(), 1) << "nobody else holds it";
 }

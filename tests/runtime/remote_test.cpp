@@ -31,7 +31,7 @@ class RemoteEngineTest : public RuntimeTest {
   }
   static Config config() {
     const auto config = parse_config(R"({"version": 1, "ops": [{"name": "test", "op": "hstu_attention", "heads": 2,
-        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [128, 1024], "lengths": [5, 0, 90]}]})",
+        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [128, 1024], "lengths": [100, 128, 90]}]})",
                                      "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
     return *config;

@@ -1,6 +1,7 @@
 // Kernels of their own for small batches: which launches get them, what keys, records, recordings and reports say.
 #include "compiler/spec/small_batch.h"
 
+#include "runtime/dispatch/batch_classes.h"
 #include "runtime/engine/miss_record.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
@@ -41,14 +42,17 @@ class SmallBatchTest : public RuntimeTest {
   static std::vector<std::string> labels_of(const Json& rows) {
     std::vector<std::string> labels;
     for (const Json& row : rows) {
-      labels.push_back(fmt::format("{}{}", row["max_seq_len"].dump(), row.contains("small_batch") ? " small" : ""));
+      const char* const batches = row.contains("small_batch")       ? " small"
+                                  : row.contains("short_sequences") ? " short"
+                                                                    : "";
+      labels.push_back(row["max_seq_len"].dump() + batches);
     }
     return labels;
   }
 
   // Threads of a block of the launch of so many sequences.
   unsigned threads_of(const Op& op, const Instance& instance, size_t sequences) {
-    Lengths lengths{.rows = std::vector<int64_t>(sequences, 10), .num_targets = {}, .max_seq_len = 1024};
+    Lengths lengths{.rows = std::vector<int64_t>(sequences, 100), .num_targets = {}, .max_seq_len = 1024};
     FakeLaunch launch(instance, lengths);
     const Status status = op.launch(launch.values.data(), launch.values.size(), nullptr);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -82,15 +86,15 @@ TEST_F(SmallBatchTest, TwoTilesOfAMultiprocessorAreFew) {
   EXPECT_EQ(max_small_batch(spec, Direction::kForward, 4096, device.sm_count), 1);
   EXPECT_EQ(max_small_batch(spec, Direction::kForward, 8192, device.sm_count), 0);
   EXPECT_EQ(max_small_batch(spec, Direction::kBackward, 64, device.sm_count), 0);
-  EXPECT_EQ(max_small_batch(instance, Direction::kForward, 1024, device), 4);
-  EXPECT_EQ(max_small_batch(instance_of(false), Direction::kForward, 1024, device), 0);
+  EXPECT_EQ(batch_classes(instance, Direction::kForward, 1024, device).max_small, 4);
+  EXPECT_EQ(batch_classes(instance_of(false), Direction::kForward, 1024, device).max_small, 0);
 }
 
 TEST_F(SmallBatchTest, TheNumberOfSequencesOfALaunchChoosesItsKernel) {
   const auto engine = make_engine();
   const CurrentContext context(*engine);
   tune_to(*engine, 1024, 2);
-  tune_to(*engine, {1024, true}, 1);
+  tune_to(*engine, {1024, BatchClass::kSmall}, 1);
   const Instance asks = instance_of(true), asks_not = instance_of(false);
   const auto op = op_of(engine, asks), other = op_of(engine, asks_not);
   ASSERT_TRUE(op->prepare(1024, -1).ok());
@@ -132,53 +136,57 @@ TEST_F(SmallBatchTest, UntunedTheColumnsOfFewTilesAreSharedOut) {
   EXPECT_EQ(fake().cluster, 1u);
 }
 
-TEST_F(SmallBatchTest, BothKernelsAreCompiledSideBySide) {
+// That of short sequences is the third.
+TEST_F(SmallBatchTest, KernelsOfABucketAreCompiledSideBySide) {
   values_["HSTUJIT_COMPILE_JOBS"] = "2";
   compiler_->delay = std::chrono::milliseconds(200);
   const auto engine = make_engine();
   ASSERT_TRUE(op_of(engine, instance_of(true))->prepare(1024, 0).ok());
-  EXPECT_EQ(compiler_->compiles, 2);
+  EXPECT_EQ(compiler_->compiles, 3);
   EXPECT_EQ(compiler_->max_at_once, 2);
-  EXPECT_EQ(fake().module_loads, 2);
+  EXPECT_EQ(fake().module_loads, 3);
   ASSERT_TRUE(op_of(engine, instance_of(true, 8192))->prepare(8192, 0).ok());
-  EXPECT_EQ(compiler_->compiles, 3) << "one sequence of 8192 rows is no small batch";
+  EXPECT_EQ(compiler_->compiles, 5) << "one sequence of 8192 rows is no small batch";
 }
 
-TEST_F(SmallBatchTest, AMissOfEitherKernelIsRecorded) {
+TEST_F(SmallBatchTest, AMissOfAnyKernelIsRecorded) {
   values_["HSTUJIT_RECORD"] = (folder_->path() / "misses").string();
   ASSERT_TRUE(op_of(make_engine(), instance_of(true))->prepare(1024, 0).ok());
   const auto recording = load_recording(values_["HSTUJIT_RECORD"]);
   ASSERT_TRUE(recording.ok()) << recording.status().message();
-  ASSERT_EQ(recording->misses.size(), 2u);
-  std::set<bool> small;
-  for (size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(recording->misses.size(), 3u);
+  std::set<BatchClass> classes;
+  for (size_t i = 0; i < 3; ++i) {
     const MissRecord& miss = recording->misses[i];
-    small.insert(miss.key.small_batch);
+    classes.insert(miss.key.batch_class);
     const auto read = parse_miss(format_miss(miss));
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(*read, miss);
-    EXPECT_EQ(recording->config.instances[i].small_batches, miss.key.small_batch);
+    EXPECT_EQ(recording->config.instances[i].small_batches, miss.key.batch_class == BatchClass::kSmall);
   }
-  EXPECT_EQ(small, (std::set<bool>{false, true}));
+  EXPECT_EQ(classes.size(), kBatchClasses);
   const OperationResult tuned = tune_recording(*make_engine(), *recording, {});
-  // The fake GPU writes no output; the keys are those of both.
-  EXPECT_THAT(labels_of(tuned.report["keys"]), ::testing::UnorderedElementsAre("1024", "1024 small"));
+  // The fake GPU writes no output; the keys are those of all.
+  EXPECT_THAT(labels_of(tuned.report["keys"]), ::testing::UnorderedElementsAre("1024", "1024 small", "1024 short"));
 }
 
-TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
+TEST_F(SmallBatchTest, WholeConfigsListAllKernelsOfABucket) {
   const Config config = config_of(R"("small_batches": true, "lengths": [5])"), without = config_of(R"("lengths": [5])");
   const auto engine = make_engine();
-  const auto keys = ::testing::ElementsAre("512", "512 small", "600", "600 small", "8192");
+  const auto keys =
+      ::testing::ElementsAre("512", "512 small", "512 short", "600", "600 small", "600 short", "8192", "8192 short");
   EXPECT_THAT(labels_of(prewarm(*engine, config, {}).report["instances"]), keys);
   EXPECT_THAT(labels_of(prewarm(*engine, without, {}).report["instances"]),
-              ::testing::ElementsAre("512", "600", "8192"));
+              ::testing::ElementsAre("512", "512 short", "600", "600 short", "8192", "8192 short"));
   EXPECT_THAT(labels_of(explain(*engine, config, {}).report["instances"]), keys);
   const Json tuned = tune(*engine, config, {}).report;
-  EXPECT_THAT(labels_of(tuned["keys"]), keys);
+  EXPECT_THAT(labels_of(tuned["keys"]),
+              ::testing::ElementsAre("512 small", "512 short", "600 small", "600 short", "8192 short"))
+      << "its lengths are short";
 
   const OperationResult frozen = freeze(*engine, config, {});
   ASSERT_TRUE(frozen.status.ok()) << frozen.status.message();
-  EXPECT_EQ(frozen.report["choices"].size(), 5u);
+  EXPECT_EQ(frozen.report["choices"].size(), 8u);
   const std::string file = (folder_->path() / "choices.json").string();
   ASSERT_TRUE(write_file_atomically(file, frozen.report.dump()).ok());
   values_["HSTUJIT_FROZEN"] = file;
@@ -186,7 +194,7 @@ TEST_F(SmallBatchTest, WholeConfigsListBothKernelsOfABucket) {
   const auto choice = [&](const ProblemBucket& bucket) {
     return choose_kernel(*again, *config.instances[0].spec, Direction::kForward, *again->device(0), bucket)->config;
   };
-  EXPECT_TRUE(choice({1024, true}).attention().split_kv);
+  EXPECT_TRUE(choice({1024, BatchClass::kSmall}).attention().split_kv);
   EXPECT_FALSE(choice(1024).attention().split_kv);
 }
 
@@ -213,10 +221,10 @@ TEST_F(SmallBatchTest, TheirTimesAreOfSmallBatches) {
     return tuning_lengths(config_of(extra).instances[0], Direction::kForward, bucket, device);
   };
   const std::string own = R"("small_batches": true, "lengths": [700, 30])";
-  EXPECT_EQ(lengths(own, {1024, true}).rows, (std::vector<int64_t>{700, 30}));
+  EXPECT_EQ(lengths(own, {1024, BatchClass::kSmall}).rows, (std::vector<int64_t>{700, 30}));
   const std::string many = R"("small_batches": true, "num_targets": 7)";
-  EXPECT_EQ(lengths(many, {1024, true}).rows, std::vector<int64_t>{1024});
-  EXPECT_EQ(lengths(many, {1024, true}).num_targets, std::vector<int64_t>{7});
+  EXPECT_EQ(lengths(many, {1024, BatchClass::kSmall}).rows, std::vector<int64_t>{1024});
+  EXPECT_EQ(lengths(many, {1024, BatchClass::kSmall}).num_targets, std::vector<int64_t>{7});
   EXPECT_EQ(lengths(many, 1024).rows.size(), 256u);
 }
 

@@ -113,10 +113,13 @@ class RuntimeTest : public ::testing::Test {
     return *engine;
   }
 
+  // In fp32, whose kernels pack no sequences: a bucket has one kernel, unless `extra` says otherwise.
+  static constexpr const char* kBf16 = R"(, "dtype": "bf16")";
   static Instance make_instance(const std::string& extra = "") {
+    const bool has_dtype = extra.find("dtype") != std::string::npos;
     const auto json = parse_json_text(R"({"name": "test", "op": "hstu_attention", "heads": 2, "attn_dim": 64,
         "hidden_dim": 64, "max_seq_len": [128, 256], "lengths": [5, 0, 130])" +
-                                          extra + "}",
+                                          std::string(has_dtype ? "" : R"(, "dtype": "fp32")") + extra + "}",
                                       "test");
     EXPECT_TRUE(json.ok());
     auto instance = parse_instance(*json, "test", "");

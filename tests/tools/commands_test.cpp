@@ -44,7 +44,7 @@ TEST_F(Compiling, ASecondPrewarmCompilesNothingAndIsQuick) {
   const Outcome first = prewarm(scratch_.cache());
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits");
-  EXPECT_THAT(first.err, HasSubstr("prewarm 1/1 small forward 256\n"));
+  EXPECT_THAT(first.err, HasSubstr("prewarm 1/1 small forward 64\n"));
   const Outcome second = prewarm(scratch_.cache());
   EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_EQ(second.last_line(), "prewarmed: 1 kernel, 0 compiled, 1 hit");
@@ -186,7 +186,7 @@ TEST_F(Compiling, AReadOnlyCacheStillWorks) {
   const Outcome hit = prewarm(scratch_.cache(), {}, true);
   const std::string other =
       scratch_.file("other.json", R"({"version": 1, "ops": [{"name": "other", "op": "hstu_attention",
-    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256, "causal": false, "lengths": [9]}]})");
+    "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "causal": false, "lengths": [9]}]})");
   chmod(other.c_str(), 0644);
   const Outcome miss =
       hstujit_tool({"prewarm", "--config", other, "--arch", "sm_90a", "--cache-dir", scratch_.cache()}, {}, true);
@@ -234,7 +234,7 @@ TEST(Check, ShowsWhatInstancesAreAndTheirKernelsWhole) {
       "directions": ["forward", "backward"]}]})");
   const Outcome outcome = hstujit_tool({"check", "--config", config, "--cache-dir", scratch.cache()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("rank: hstu_attention, 4 keys\n  dtype=fp16 heads=4 attn_dim=96 hidden_dim=128 "
+  EXPECT_THAT(outcome.out, HasSubstr("rank: hstu_attention, 8 keys\n  dtype=fp16 heads=4 attn_dim=96 hidden_dim=128 "
                                      "num_targets max_attn_len=512 contextual_seq_len=8\n"));
   EXPECT_THAT(outcome.out, HasSubstr(" heuristic\n"));
   EXPECT_EQ(outcome.out.find("…"), std::string::npos) << outcome.out;
@@ -285,10 +285,10 @@ TEST(Host, RunsAndAgreesWithTheReference) {
   EXPECT_THAT(outcome.out, HasSubstr("agrees"));
   EXPECT_THAT(outcome.err, testing::StartsWith("run 0/1 small forward ")) << "what is under way is said before it ends";
   std::vector<std::string> limited = run;
-  limited.insert(limited.end(), {"--max-rows", "100", "--json"});
+  limited.insert(limited.end(), {"--max-rows", "80", "--json"});
   const auto report = hstujit_tool(limited).json();
   ASSERT_TRUE(report.is_object());
-  EXPECT_EQ(report["runs"][0]["rows"], 100);
+  EXPECT_EQ(report["runs"][0]["rows"], 80);
   EXPECT_EQ(report["runs"][0]["sequences"], 3);
   EXPECT_EQ(report["runs"][0]["sequences_left_out"], 1);
   EXPECT_EQ(report["runs"][0]["agrees"], true);
@@ -461,8 +461,8 @@ TEST(Host, RunsNormAndAttentionInOneLaunch) {
   const Outcome checked = hstujit_tool({"check", "--config", config, "--arch", "sm_90a", "--op", "layer"});
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_THAT(checked.out, HasSubstr("layer/layer_norm: layer_norm, 2 keys"));
-  EXPECT_THAT(checked.out, HasSubstr("layer/hstu_attention: hstu_attention, 2 keys"));
-  EXPECT_THAT(checked.out, HasSubstr("valid: 1 instance, 4 keys"));
+  EXPECT_THAT(checked.out, HasSubstr("layer/hstu_attention: hstu_attention, 4 keys"));
+  EXPECT_THAT(checked.out, HasSubstr("valid: 1 instance, 6 keys"));
 }
 
 TEST(Host, RunsLastRowsOfSequencesAndAgreesWithTheReference) {

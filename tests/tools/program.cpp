@@ -102,7 +102,7 @@ std::string Scratch::file(const std::string& name, const std::string& text) cons
 
 std::string Scratch::config(const std::string& fields) const {
   return file("config.json", R"({"version": 1, "ops": [{"name": "small", "op": "hstu_attention", "heads": 2,
-    "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 256, "lengths": [20, 0, 256, 130])" +
+    "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "lengths": [20, 0, 256, 130])" +
                                  (fields.empty() ? "" : ", " + fields) + "}]}\n");
 }
 

@@ -80,7 +80,7 @@ class Sharded : public testing::Test {
   // Five keys, the first and the last of one problem.
   Scratch scratch_;
   std::string config_ = scratch_.file("ops.json", R"({"version": 1, "defaults": {"op": "hstu_attention", "heads": 2,
-      "attn_dim": 64, "hidden_dim": 64}, "ops": [{"name": "a", "max_seq_len": [128, 256]},
+      "dtype": "fp32", "attn_dim": 64, "hidden_dim": 64}, "ops": [{"name": "a", "max_seq_len": [128, 256]},
       {"name": "b", "score": "relu", "max_seq_len": [128, 256, 512]}, {"name": "again", "max_seq_len": [128]}]})");
 
   // The labels of a report's rows.

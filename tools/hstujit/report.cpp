@@ -63,7 +63,14 @@ std::string config_text(const Json& config) {
 }
 
 std::string bucket_text(const Json& row) {
-  return text_of(row, "bucket") + (member(row, "small_batch") == true ? " small" : "");
+  return text_of(row, "bucket") + (member(row, "small_batch") == true ? " small" : "") +
+         (member(row, "short_sequences") == true ? " short" : "");
+}
+
+std::string batches_text(const Json& row) {
+  return member(row, "small_batch") == true       ? ", small batches"
+         : member(row, "short_sequences") == true ? ", short sequences"
+                                                  : "";
 }
 
 std::string device_text(const Json& device) {

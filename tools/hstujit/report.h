@@ -24,8 +24,10 @@ double number_of(const Json& object, std::string_view name, double fallback = 0)
 // A kernel's config on one line, what says nothing left out: "sm90 128x128 stages=2 persistent"; "" when it is none.
 std::string config_text(const Json& config);
 
-// The bucket of a row and which of its kernels it is about: "1024", "1024 small".
+// The bucket of a row and which of its kernels it is about: "1024", "1024 small", "1024 short".
 std::string bucket_text(const Json& row);
+// Of which batches that kernel is, behind other text: "", ", small batches", ", short sequences".
+std::string batches_text(const Json& row);
 
 // What a row is about: "layer forward 1024", with the length that is given, which may be empty.
 std::string row_text(const Json& row, std::string_view length);

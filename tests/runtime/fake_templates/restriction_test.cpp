@@ -85,11 +85,11 @@ TEST_F(RestrictionTest, EachHasItsOwnWinner) {
 }
 
 TEST_F(RestrictionTest, AWinnerOfSmallBatchesServesOnlyThose) {
-  bucket_.small_batch = true;
+  bucket_.batch_class = BatchClass::kSmall;
   record(kFree, 64);
   expect_choice(kFree, 64, true);
   expect_choice(kDeterministic, 64, true);
-  bucket_.small_batch = false;
+  bucket_.batch_class = BatchClass::kAny;
   expect_choice(kFree, 128, false);
   expect_choice(kDeterministic, 64, false);
 }

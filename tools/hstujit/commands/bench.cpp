@@ -62,12 +62,10 @@ size_t print_report(const Json& report, const Options& options) {
       continue;
     }
     table.add({text_of(row, "name"), text_of(row, "direction"), text_of(row, "max_seq_len"), "", text_of(row, "rows"),
-               text_of(row, "describe"),
-               fmt::format("{}{}", text_of(row, "from"), member(row, "small_batch") == true ? ", small batches" : ""),
-               number_text(row, "median_ms", 4), number_text(row, "spread", 1, 100), number_text(row, "gflop", 1),
-               number_text(row, "bytes", 1, 1e-6), number_text(row, "tflop_per_s", 1), number_text(row, "gb_per_s", 0),
-               number_text(row, "limit_ms", 4), number_text(row, "fraction_of_limit", 1, 100),
-               text_of(row, "limit_by")});
+               text_of(row, "describe"), text_of(row, "from") + batches_text(row), number_text(row, "median_ms", 4),
+               number_text(row, "spread", 1, 100), number_text(row, "gflop", 1), number_text(row, "bytes", 1, 1e-6),
+               number_text(row, "tflop_per_s", 1), number_text(row, "gb_per_s", 0), number_text(row, "limit_ms", 4),
+               number_text(row, "fraction_of_limit", 1, 100), text_of(row, "limit_by")});
   }
   table.print(options.wide);
   return print_failures(member(report, "results"), "error");

@@ -72,8 +72,7 @@ void print_instance(const Json& row) {
   print("\n");
   write_text(stdout, paragraph(one_line(row_text(row, text_of(row, "max_seq_lens"))), 2));
   Fields fields;
-  if (!bucket.empty())
-    fields.add("  bucket", bucket + " rows" + (member(row, "small_batch") == true ? ", small batches" : ""));
+  if (!bucket.empty()) fields.add("  bucket", bucket + " rows" + batches_text(row));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
   add_miss(fields, member(row, "tuning_miss"));
   if (row.contains("config")) {
