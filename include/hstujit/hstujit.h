@@ -193,7 +193,7 @@ HSTUJIT_API hstujit_status hstujit_op_argument_at(const hstujit_op* op, int posi
 
 typedef struct hstujit_problem {
   size_t size;
-  int64_t max_seq_len; /* chosen kernel is that of its bucket; with "small_batches", both of them */
+  int64_t max_seq_len; /* chosen kernels are those of its bucket, of all classes of batches (docs/tuning.md) */
   int device;          /* CUDA ordinal, so 0 after HSTUJIT_INIT; the current context's device when < 0 */
 } hstujit_problem;
 
@@ -214,7 +214,8 @@ typedef union hstujit_value {
 /* Bytes of device memory that a launch of these values borrows: 0 for most kernels, else a size that follows from those
  * of the tensors. It is the prepared kernel's, so it is asked after hstujit_prepare, in the same context and for the
  * same max_seq_len as the launch: HSTUJIT_NOT_PREPARED otherwise. Where it is not 0 the values are checked as launch
- * does. With "small_batches" the size of seq_offsets, too, says which kernel that is. The host backend needs none. */
+ * does. The sizes of seq_offsets and of the sequences' rows say which kernel of the bucket that is (docs/tuning.md,
+ * small batches and short sequences). The host backend needs none. */
 HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count,
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one
