@@ -14,7 +14,7 @@ from typing import Any
 
 from ._library import json_of, library
 from ._words import either
-from .errors import Error
+from .errors import InvalidConfigError, UnsupportedError
 from .op import Op
 from .signature import Argument, Signature
 
@@ -152,20 +152,20 @@ class _Search:
             sizes.remove(self.base[name])
         self.variants: dict[str, list[tuple[Any, Signature]]] = {}
 
+    def signature_with(self, changes: Mapping[str, Any]) -> Signature:
+        signature = Op({"op": self.op, **self.base, **changes}, direction=self.direction).signature
+        self.seen.append(signature)
+        return signature
+
     def signature(self, changes: Mapping[str, Any]) -> Signature | None:
         try:
-            op = Op({"op": self.op, **self.base, **changes}, direction=self.direction)
-        except Error:  # no such instance
+            return self.signature_with(changes)
+        except (InvalidConfigError, UnsupportedError):  # no such instance; what else is wrong, the environment, is said
             return None
-        self.seen.append(op.signature)
-        return op.signature
 
     def result(self) -> Interface:
-        base = self.signature({})
-        assert base is not None, f"{self.op} has no {self.direction} with {self.base}"
-        sizes = self.find_sizes(base)
-        base = self.signature({})  # with distinct sizes
-        assert base is not None
+        sizes = self.find_sizes(self.signature_with({}))
+        base = self.signature_with({})  # with distinct sizes
         for name, schema in self.properties.items():
             tried = ((value, self.signature({name: value})) for value in _other_values(schema))
             self.variants[name] = [(value, signature) for value, signature in tried if signature]
@@ -254,21 +254,19 @@ class _Search:
         candidates += [{name: self.variants[name][0][0]} for name in choices if self.variants[name]]
         candidates += [{name: self.size_values[name]} for name in sizes]
         together: dict[str, Any] = {}
-        best = self.signature({})
+        best = self.signature_with({})
         for candidate in candidates:
             signature = self.signature({**together, **candidate})
-            if best is not None and signature is not None and len(signature) > len(best):
+            if signature is not None and len(signature) > len(best):
                 together |= candidate
                 best = signature
-        if best is not None:
-            self.seen.insert(0, best)
+        self.seen.insert(0, best)
 
     def brings_outputs(self, name: str) -> bool:
         """Whether a flag that is not at its default brings outputs."""
         if self.properties[name].get("type") != "boolean" or not self.variants[name]:
             return False
-        base = self.signature({})
-        return base is not None and len(self.variants[name][0][1].outputs) > len(base.outputs)
+        return len(self.variants[name][0][1].outputs) > len(self.signature_with({}).outputs)
 
     def is_about_backward(self, name: str, arguments: list[Argument]) -> bool:
         """Whether it says that nobody wants a gradient: drab, of the input rab."""

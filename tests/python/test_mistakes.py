@@ -1,13 +1,17 @@
 """Bad input: an exception with a sentence that names the argument, its value and what is allowed."""
 
 import fractions
+import os
 import pathlib
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
 import numpy
 from support import OFFSETS, ROWS, random
+from torch_support import torch
 
 import hstujit
 from hstujit import errors
@@ -345,6 +349,28 @@ class Widths(unittest.TestCase):
             self.refused("stream", lambda stream=stream: op.launch(x=x, out=x.copy(), stream=stream))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "stream is 'a'; it must be an integer"):
             op.launch(x=x, out=x.copy(), stream="a")
+
+
+class Environment(unittest.TestCase):
+    """A variable that is not allowed is named by whatever asks the library first."""
+
+    def test_the_first_call_names_it(self):
+        code = "import numpy, hstujit; hstujit.silu(numpy.ones((2, 8), numpy.float32))"
+        self.refused(code, "ON_MISS=never", "COMPILE_JOBS=x", "CACHE_MAX_BYTES=x", "REMOTE_CACHE=x", "FROZEN=/nowhere")
+
+    def test_help_and_the_operators_of_pytorch_name_it(self):
+        self.refused("import hstujit; help(hstujit.silu)", "LENGTH_MODE=x")
+        if torch:
+            self.refused("import hstujit.torch", "CHECK=7", "OVERRIDE=x")
+
+    def refused(self, code, *settings):
+        for setting in settings:
+            name, _, value = setting.partition("=")
+            environment = {**os.environ, f"HSTUJIT_{name}": value}
+            run = subprocess.run([sys.executable, "-c", code], env=environment, text=True, capture_output=True)
+            with self.subTest(setting):
+                last = run.stderr.splitlines()[-1]
+                self.assertRegex(last, rf"^hstujit\.errors\.\w+: HSTUJIT_{name}\b")
 
 
 class Texts(unittest.TestCase):
