@@ -134,10 +134,15 @@ def in_python(sentence: str) -> str:
     )
 
 
+# In parentheses, where it is no shape: (number of attention heads H).
+_EXPLANATION = r"\((?:[^()]|\([^()]*\))*?\b[a-z]+ [a-z]+\b(?:[^()]|\([^()]*\))*\)"
+
+
 def renamed(sentence: str, names: Mapping[str, str]) -> str:
-    """A sentence with other names in place of some. What stands in quotes, and parts of longer names, stay."""
+    """A sentence with other names in place of some. Quotes, explanations in parentheses and longer names stay."""
     words = "|".join(map(re.escape, names))
-    return re.sub(rf"(?<![\w/.\"'-])({words})(?![\w/])", lambda found: names[found[1]], sentence)
+    pattern = rf"{_EXPLANATION}|(?<![\w/.\"'-])(?P<name>{words})(?![\w/])"
+    return re.sub(pattern, lambda found: names.get(found["name"], found[0]), sentence)
 
 
 def counted(count: int, noun: str) -> str:

@@ -8,7 +8,8 @@ from .._words import shown
 from ..errors import InvalidArgumentError
 from ._plan import dtype_name
 
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:
@@ -49,7 +50,7 @@ def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Te
     """
     if tensor.dtype == dtype:
         return tensor
-    if tensor.dtype not in _INTEGERS:
+    if tensor.dtype not in INTEGERS:
         raise InvalidArgumentError(f"{name} has dtype {dtype_name(tensor.dtype)}; it must be int32 or int64")
     if dtype not in (torch.int32, torch.int64) or tensor.dtype.itemsize <= dtype.itemsize:
         return tensor.to(dtype)
@@ -75,9 +76,49 @@ def drawn_seed() -> int:
     return torch.ops.hstujit._seed_of(torch.randint(2**62, (), device="cpu"))
 
 
-def weight_like(weight: torch.Tensor | None, x: torch.Tensor) -> torch.Tensor | None:
+def weight_like(weight: torch.Tensor | None, x: torch.Tensor, name: str = "weight") -> torch.Tensor | None:
     """Weights are fp32, or of the data type of x."""
-    return weight if weight is None or weight.dtype == torch.float32 else weight.to(x.dtype)
+    if weight is None or weight.dtype == torch.float32:
+        return weight
+    if weight.dtype not in REALS:
+        raise InvalidArgumentError(f"{name} has dtype {dtype_name(weight.dtype)}; it must be bf16, fp16, fp32 or fp64")
+    return weight.to(x.dtype)
+
+
+def flat_rows(x: torch.Tensor) -> torch.Tensor:
+    """(..., D) as (L, D), also where D is 0, which ``reshape`` knows no L of."""
+    return contiguous_rows(x.unsqueeze(0) if x.dim() == 1 else x.flatten(0, -2))
+
+
+def is_integral(dtype: torch.dtype) -> bool:
+    """Whether rows of it are moved as bytes: integers of any size, and bool."""
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def rows_to_move(values: torch.Tensor, name: str, like: torch.Tensor | None = None) -> torch.Tensor:
+    """Rows as kernels move them: integers as fp16 of the value of each byte.
+
+    A kernel may add 0 to what it moves, and take a number below the normal ones for 0. Of whole numbers below 256 it
+    does neither, so that they come out as they went in. ``like`` are others that they stand beside.
+    """
+    other = values.dtype if like is None else like.dtype
+    if other != values.dtype and (is_integral(other) or is_integral(values.dtype)):
+        raise InvalidArgumentError(f"{name} has dtype {dtype_name(values.dtype)}; it must be {dtype_name(other)}")
+    if not is_integral(values.dtype):
+        return contiguous_rows(values)
+    if values.dim() != 2:
+        raise InvalidArgumentError(f"{name} has rank {values.dim()}, shape {tuple(values.shape)}; it must be (L, D)")
+    most = 16384 // values.dtype.itemsize
+    if not 1 <= values.shape[1] <= most:
+        of = dtype_name(values.dtype)
+        raise InvalidArgumentError(f"{name}.shape[1] is {values.shape[1]}; it must be from 1 to {most}, of {of}")
+    rows = values if values.stride(1) == 1 else values.clone(memory_format=torch.contiguous_format)
+    return rows.view(torch.uint8).to(torch.float16)
+
+
+def moved_rows(rows: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """The inverse, of rows that were those of ``like``."""
+    return rows.to(torch.uint8).view(like.dtype) if is_integral(like.dtype) else rows
 
 
 def has_dropout(dropout_ratio: float, training: bool) -> bool:

@@ -1,14 +1,17 @@
 """Calls of functions and layers: what is wrong with an argument is a sentence that names it.
 
 PyTorch takes a number for another one without a word: 40.7 of a tensor is 40, True is 1. So numbers, flags and texts
-are looked at before the call, by the annotations of a function, and the rest where the call has failed.
+are looked at before the call, by the annotations of a function, and the rest where the call has failed: whether a
+number has room, and whether a tensor is one that kernels can read.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
@@ -19,6 +22,25 @@ from ..errors import Error, InvalidArgumentError
 from ._arguments import is_readable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Calling:
+    """Which operator a function calls, and what its arguments are named, by name of the operator's, where they differ.
+
+    ``inner`` are other names that a sentence may have for them: those of a function between the two.
+    """
+
+    operator: str
+    names: Mapping[str, str]
+    inner: Mapping[str, str] = field(default_factory=dict)
+
+    def in_sentence(self, sentence: str) -> str:
+        """With this function's names. A parameter of the operator is an argument here: ``layer_norm.width is 0``."""
+        plain = re.sub(rf"^{self.operator}\.", "", sentence, flags=re.MULTILINE)
+        names = {**self.names, **self.inner}
+        return renamed(plain, names) if names else plain
+
 
 # Stand for a value while PyTorch traces.
 _TRACED = (torch.SymInt, torch.SymFloat, torch.SymBool, torch.fx.Proxy)
@@ -53,6 +75,20 @@ def _text(value: Any) -> Any:
     return value if isinstance(value, str) else _WRONG
 
 
+def _fits_real(value: Any) -> bool:
+    try:
+        return isinstance(float(value), float)
+    except OverflowError:
+        return False
+
+
+def _is_encodable(value: str) -> bool:
+    try:
+        return isinstance(value.encode(), bytes)
+    except UnicodeEncodeError:
+        return False
+
+
 # By annotation: types that are passed as they are, what becomes of others, and what is allowed.
 _KINDS: dict[str, tuple[tuple[type, ...], Callable[[Any], Any], str]] = {
     "bool": ((bool,), _flag, "True or False"),
@@ -60,12 +96,19 @@ _KINDS: dict[str, tuple[tuple[type, ...], Callable[[Any], Any], str]] = {
     "int": ((int,), _integer, "an integer"),
     "str": ((str,), _text, "a text"),
 }
+# By type: what PyTorch has room for, which it says without naming the argument.
+_ROOM: dict[str, tuple[type, Callable[[Any], bool], str]] = {
+    "float": (int, _fits_real, "a number that fp64 has room for"),
+    "int": (int, lambda value: -(2**63) <= value < 2**63, "an integer of 64 bits"),
+    "str": (str, _is_encodable, "a text without lone surrogates"),
+}
 
 
 class _Kind:
     def __init__(self, annotation: str) -> None:
         base = annotation.removesuffix(" | None")
         self.types, self.convert, self.allowed = _KINDS[base]
+        self.room = _ROOM.get(base)
         if base != annotation:
             self.types, self.allowed = (*self.types, type(None)), f"{self.allowed}, or None"
 
@@ -73,6 +116,14 @@ class _Kind:
         if type(value) in self.types or isinstance(value, _TRACED):
             return value
         return self.convert(value)
+
+    def too_large(self, value: Any) -> str:
+        """What it must be, where PyTorch has no room for it; else ""."""
+        if self.room is None:
+            return ""
+        kind, fits, allowed = self.room
+        value = self.value_of(value)
+        return allowed if isinstance(value, kind) and not fits(value) else ""
 
 
 def _kinds(signature: inspect.Signature) -> dict[str, _Kind]:
@@ -103,17 +154,43 @@ def _converted(bound: inspect.BoundArguments, kinds: Mapping[str, _Kind]) -> Non
         raise InvalidArgumentError("\n".join(wrong))
 
 
+def _check_room(bound: inspect.BoundArguments, kinds: Mapping[str, _Kind]) -> None:
+    wrong = [
+        _sentence(name, value, allowed)
+        for name, value in bound.arguments.items()
+        if name in kinds and (allowed := kinds[name].too_large(value))
+    ]
+    if wrong:
+        raise InvalidArgumentError("\n".join(wrong)) from None
+
+
 def _check_tensors(bound: inspect.BoundArguments) -> None:
     for name, value in bound.arguments.items():
         annotation = bound.signature.parameters[name].annotation
-        if annotation == "torch.Tensor | None" and (value is None or hasattr(value, "stride")):
-            continue
-        if annotation not in ("torch.Tensor", "torch.Tensor | None"):
+        if annotation not in ("torch.Tensor", "torch.Tensor | None") or (
+            value is None and annotation != "torch.Tensor"
+        ):
             continue
         if not hasattr(value, "stride"):
             raise InvalidArgumentError(_sentence(name, value, "a tensor")) from None
+        if kind := _unreadable(value):
+            raise InvalidArgumentError(f"{name} is {kind}; it must be a dense one, of layout torch.strided") from None
         if value.dim() == 0:
             raise InvalidArgumentError(f"{name} has rank 0, shape (); it must have at least one dimension") from None
+
+
+def _unreadable(tensor: Any) -> str:
+    """What a tensor is that has no elements at strides, of a type that kernels know."""
+    if getattr(tensor, "is_nested", False):
+        return "a nested tensor"
+    if getattr(tensor, "is_quantized", False):
+        return "a quantized tensor"
+    layout = getattr(tensor, "layout", torch.strided)
+    return "" if layout == torch.strided else f"a tensor of layout {layout}"
+
+
+# Of PyTorch and of Python, about arguments. This package's own are sentences.
+_FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def explained(function: Function) -> Function:
@@ -121,6 +198,34 @@ def explained(function: Function) -> Function:
 
     ``torch.compile`` traces it. There a number that has another type of Python is refused, and the rest is PyTorch's.
     """
+    return explained_as(None)(function)
+
+
+def calling(called: str | Callable[..., Any], **names: str) -> Callable[[Function], Function]:
+    """Of a function that calls an operator, by name, or another function that does: it is :func:`explained`.
+
+    ``names`` are those of its arguments, by the names that they have there. Its sentences have them.
+    """
+    if isinstance(called, str):
+        return explained_as(Calling(called, names))
+    below = calling_of(called)
+    same = {name: own for name, own in names.items() if name not in below.names.values()}
+    through = {name: names.get(inner, inner) for name, inner in below.names.items()}
+    return explained_as(Calling(below.operator, {**same, **through}, names))
+
+
+def calling_of(function: Callable[..., Any]) -> Calling:
+    return function.calling  # type: ignore[attr-defined]
+
+
+def explained_as(names: Calling | None) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        return _explained(function, names)
+
+    return decorate
+
+
+def _explained(function: Function, names: Calling | None) -> Function:
     signature = inspect.signature(function)
     called = function.__qualname__
     kinds = _kinds(signature)
@@ -148,12 +253,17 @@ def explained(function: Function) -> Function:
             bound = bind(signature, called, args, kwargs)
             _converted(bound, kinds)
             return function(*bound.args, **bound.kwargs)
-        except (AttributeError, TypeError, IndexError, RuntimeError) as error:
+        except _FAILURES as error:
             if not isinstance(error, Error):
                 # Raise where the arguments are what is wrong.
-                _check_tensors(bind(signature, called, args, kwargs))
+                bound = bind(signature, called, args, kwargs)
+                _check_room(bound, kinds)
+                _check_tensors(bound)
+            elif names is not None:
+                error.args = (names.in_sentence(str(error)),)
             raise
 
+    call.calling = names  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -166,4 +276,4 @@ def called_as(names: Mapping[str, str], operator: Callable[..., Any], **argument
         raise
 
 
-__all__ = ["called_as", "explained"]
+__all__ = ["Calling", "called_as", "calling", "calling_of", "explained", "explained_as"]

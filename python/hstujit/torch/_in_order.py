@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ._explained import explained
+from ._explained import calling_of, explained_as
 
 Result = TypeVar("Result")
 
@@ -55,7 +55,7 @@ def in_order(
     made.__module__, made.__doc__ = module, function.__doc__
     made.__annotations__ = {p.name: p.annotation for p in (*positional, *rest)}
     made.__annotations__["return"] = function.__annotations__["return"]
-    return explained(made)
+    return explained_as(calling_of(function))(made)
 
 
 __all__ = ["in_order", "written_out"]

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import enum
 import importlib
 import inspect
 import sys
 import threading
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-import torch
-
 from .. import errors
-from .._words import counted, not_allowed
-from ._in_order import written_out
+from .._words import counted, not_allowed, shown
+from ._fallback import Calls, Kept, falling_back, has_host_backend
 from ._public import PACKAGES, Function, Substitute
-
-
-@dataclass
-class Calls:
-    """How many calls of a replaced function an operator here served, and how many it did not, by reason.
-
-    Calls in a compiled graph are not counted, and of threads that call at one time some may be missed.
-    """
-
-    ours: int = 0
-    theirs: Counter[str] = field(default_factory=Counter)
-
-    def count(self, reason: str) -> None:
-        if reason:
-            self.theirs[reason] += 1
-        else:
-            self.ours += 1
 
 
 @dataclass(frozen=True)
@@ -67,70 +47,108 @@ class _Replacement:
 
 _lock = threading.Lock()
 _active: list[_Replacement] = []
+_kept = {package: Kept() for package in PACKAGES}
 
 
-def patch(package: str, keep: Collection[str] = ()) -> Patched:
+def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()) -> Patched:
     """Makes an installed package call the operators of hstujit.
 
     Args:
         package: ``"generative_recommenders"`` or ``"tzrec"``.
-        keep: names of the package's kernels, such as ``"PYTORCH"``, whose calls stay with it: for comparisons.
+        keep: kernels of the package, such as ``"PYTORCH"`` or the member of its enum, whose calls stay with it: for
+            comparisons. One, or several. A second call replaces those of the first.
 
-    Calls that no operator here serves go to the function that was there: dropout of attention, masks of a tensor, head
-    dimensions that are no multiple of 8, data types and devices without kernels.
+    Calls that no operator here serves go to the function that was there (docs/pytorch.md has a list). Either all
+    functions are replaced that can be, or an error is raised and none is.
 
     Raises:
-        hstujit.errors.InvalidArgumentError: another package.
+        hstujit.errors.InvalidArgumentError: another package, or a kernel that it does not have.
         ModuleNotFoundError: the package is not installed.
     """
-    if package not in PACKAGES:
-        raise errors.InvalidArgumentError(not_allowed("package", package, PACKAGES))
+    _check_package(package)
+    names = _names_of(keep)
     importlib.import_module(package)
     modules = {name: _module(f"{package}.{name}") for name in PACKAGES[package]}
     report = Patched(package, (), {})
-    replaced: list[str] = []
-    host = _has_host_backend()
+    host = has_host_backend()
     with _lock:
-        for name, functions in PACKAGES[package].items():
+        made: list[_Replacement] = []
+        kernels: set[str] = set()
+        for name, substitutes in PACKAGES[package].items():
             module = modules[name]
             if module is None:
-                report.left.update((f"{package}.{name}.{f}", "there is no such module") for f in functions)
+                report.left.update((f"{package}.{name}.{f}", "there is no such module") for f in substitutes)
                 continue
             for function, original in _public_functions(module):
+                kernels |= _kernels_of(original)
                 full = f"{module.__name__}.{function}"
                 calls = next((active.calls for active in _active if original is active.ours), None)
                 if calls is None:
-                    reason = _differs(original, functions.get(function))
+                    reason = _differs(original, substitutes.get(function))
                     if reason:
                         report.left[full] = reason
                         continue
                     calls = Calls()
-                    ours = _falling_back(original, functions[function], calls, frozenset(keep), host)
-                    _active.append(_Replacement(package, original, ours, calls))
-                    _exchange(package, original, ours)
-                replaced.append(full)
+                    ours = falling_back(original, substitutes[function], calls, _kept[package], host)
+                    made.append(_Replacement(package, original, ours, calls))
                 report.calls[full] = calls
-    return replace(report, replaced=tuple(replaced))
+        for kernel in sorted(names - kernels) if kernels else ():
+            raise errors.InvalidArgumentError(not_allowed("keep", kernel, sorted(kernels)))
+        _exchange(package, {id(new.original): new.ours for new in made})
+        _active.extend(made)
+        _kept[package].names = names
+    return replace(report, replaced=tuple(report.calls))
 
 
 def unpatch(package: str | None = None) -> tuple[str, ...]:
-    """Puts back what :func:`patch` replaced, of one package or of all. Returns the names of those functions."""
+    """Puts back what :func:`patch` replaced, of one package or of all. Returns the names of those functions.
+
+    Raises:
+        hstujit.errors.InvalidArgumentError: another package.
+    """
+    if package is not None:
+        _check_package(package)
     back = []
     with _lock:
-        for replacement in [active for active in _active if package in (None, active.package)]:
-            _exchange(replacement.package, replacement.ours, replacement.original)
-            _active.remove(replacement)
-            back.append(f"{replacement.original.__module__}.{replacement.original.__name__}")
+        for name in PACKAGES:
+            ours = [active for active in _active if active.package == name and package in (None, name)]
+            _exchange(name, {id(active.ours): active.original for active in ours})
+            for active in ours:
+                _active.remove(active)
+                back.append(f"{active.original.__module__}.{active.original.__name__}")
     return tuple(back)
 
 
+def _check_package(package: Any) -> None:
+    if not isinstance(package, str) or package not in PACKAGES:
+        raise errors.InvalidArgumentError(not_allowed("package", package, PACKAGES))
+
+
+def _names_of(keep: Any) -> frozenset[str]:
+    """Names of kernels: of one or of several, by name or as members of an enum."""
+    given = [keep] if isinstance(keep, (str, enum.Enum)) else keep
+    if not isinstance(given, Collection) or not all(isinstance(kernel, (str, enum.Enum)) for kernel in given):
+        raise errors.InvalidArgumentError(
+            f"keep is {shown(keep)}; it must be names of kernels, such as 'PYTORCH', or members of the package's enum"
+        )
+    return frozenset(kernel.name if isinstance(kernel, enum.Enum) else kernel for kernel in given)
+
+
+def _kernels_of(function: Function) -> set[str]:
+    """Names of those that the package's function may be asked for, where it has an enum of them."""
+    kernel = inspect.signature(function).parameters.get("kernel")
+    return set(type(kernel.default).__members__) if kernel and isinstance(kernel.default, enum.Enum) else set()
+
+
 def _module(name: str) -> ModuleType | None:
+    """None where it, or a parent of it, is not there."""
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name == name:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
             return None
         raise
+    return module if isinstance(module, ModuleType) else None
 
 
 def _public_functions(module: ModuleType) -> list[tuple[str, Function]]:
@@ -162,53 +180,31 @@ def _differs(original: Function, substitute: Substitute | None) -> str:
     return ""
 
 
-def _falling_back(
-    original: Function, substitute: Substitute, calls: Calls, keep: frozenset[str], host: bool
-) -> Function:
-    """A function with the original's arguments. It calls the original where ours has no kernel."""
+def _exchange(package: str, functions: dict[int, Function]) -> None:
+    """Each function, by its id, for another one, in every module that has it: modules import functions by name.
 
-    def refuses(given: dict[str, Any]) -> str:
-        reason = _kept(given, keep) or _without_kernels(given, host) or substitute.refuses(given)
-        if not torch.compiler.is_compiling():
-            calls.count(reason)
-        return reason
-
-    body = "    if refuses({given}):\n        return original({keywords})\n    return ours({keywords})\n"
-    scope = {"original": original, "ours": substitute.function, "refuses": refuses}
-    parameters = inspect.signature(original).parameters.values()
-    return functools.wraps(original)(written_out("call", parameters, body, scope))
-
-
-def _kept(given: dict[str, Any], keep: frozenset[str]) -> str:
-    name = getattr(given.get("kernel"), "name", None)
-    return f"kernel {name} is kept" if keep and name in keep else ""
-
-
-def _without_kernels(given: dict[str, Any], host: bool) -> str:
-    for value in given.values():
-        if isinstance(value, torch.Tensor):
-            if not (value.is_cuda or (host and value.device.type == "cpu")):
-                return "a device without kernels"
-            if value.dtype == torch.float64:
-                return "fp64"
-    return ""
-
-
-def _has_host_backend() -> bool:
+    All of them, or none where a module does not let itself be changed.
+    """
+    done: list[tuple[ModuleType, str, Function]] = []
     try:
-        torch.ops.hstujit.complete_cumsum(torch.ones(1, dtype=torch.int64))
-    except errors.Error:
-        return False
-    return True
-
-
-def _exchange(package: str, old: Function, new: Function) -> None:
-    """In every module that has the function under some name: modules import functions by name."""
-    for name, module in list(sys.modules.items()):
-        if name == package or name.startswith(package + "."):
+        for module in _modules_of(package):
             for attribute, value in list(vars(module).items()):
-                if value is old:
-                    setattr(module, attribute, new)
+                if id(value) in functions:
+                    setattr(module, attribute, functions[id(value)])
+                    done.append((module, attribute, value))
+    except BaseException:
+        for module, attribute, value in done:
+            setattr(module, attribute, value)
+        raise
+
+
+def _modules_of(package: str) -> list[ModuleType]:
+    """Those that are imported. Python takes None there, and anything else, for a module."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if (name == package or name.startswith(package + ".")) and isinstance(module, ModuleType)
+    ]
 
 
 __all__ = ["Calls", "Patched", "patch", "unpatch"]

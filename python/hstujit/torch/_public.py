@@ -1,18 +1,34 @@
-"""What replaces which functions of the public HSTU packages, and which of their calls no operator here serves."""
+"""What replaces which functions of the public HSTU packages, and which of their calls no operator here serves.
+
+Data types, sizes and numbers that no operator takes follow from its description (_limits.py). What a function takes
+beyond its operator is here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from .._interface import operators
 from . import generative_recommenders, tzrec
+from ._explained import calling_of
+from ._limits import Limits
 
 Function = Callable[..., Any]
-Given = dict[str, Any]
+Given = Mapping[str, Any]
+
+
+def _most(op: str, parameter: str) -> int:
+    return operators()[op]["parameters"]["properties"][parameter]["maximum"]
+
+
+# Of the operators that layers are made of: u and the attention output are rows of a norm, u, v, q and k of a product.
+_ROW, _PRODUCT = _most("hstu_norm_mul_dropout", "width"), _most("addmm", "n")
+_GROUPS = _most("hstu_norm_mul_dropout", "heads")
 
 
 @dataclass(frozen=True)
@@ -28,18 +44,15 @@ def _nothing(given: Given) -> str:
 
 
 def _tensors(given: Given, *names: str) -> list[torch.Tensor]:
-    """Those that are given; torch.fx has others in place of tensors while it traces."""
     return [given[name] for name in names if isinstance(given.get(name), torch.Tensor)]
 
 
 def _attention(given: Given) -> str:
     if given.get("attn_func") is not None:
         return "masks of a tensor"
-    if given.get("dropout_pr", 0) > 0 and given.get("training", True):
+    ratio = given.get("dropout_pr", 0)
+    if isinstance(ratio, (int, float)) and ratio > 0 and given.get("training", True):
         return "dropout of attention"
-    for tensor in _tensors(given, "q", "delta_q", "k", "v"):
-        if tensor.shape[-1] % 8 != 0 or tensor.shape[-1] > 256:
-            return "a head dimension that is no multiple of 8 up to 256"
     return ""
 
 
@@ -47,64 +60,55 @@ def _delta_attention(given: Given) -> str:
     tensors = _tensors(given, "delta_q", "k", "v")
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return "a derivative of delta attention"
-    return _attention(given)
+    return ""
 
 
-def _products(given: Given, *names: str) -> str:
-    tensors = _tensors(given, *names)
-    if len(tensors) < len(names):
-        return "a product while torch.fx traces"
-    if any(tensor.dtype not in (torch.bfloat16, torch.float16, torch.float32) for tensor in tensors):
-        return "a product of other types than bf16, fp16 and fp32"
-    if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
-        return "a product of different types"
-    if any(size % 8 != 0 or not 8 <= size <= 65536 for tensor in tensors for size in tensor.shape[1:]):
-        return "a product with a size that is no multiple of 8"
-    if any(tensor.is_cuda and torch.cuda.get_device_properties(tensor.device).major < 8 for tensor in tensors):
-        return "a product on a GPU before Ampere"
+def _products(given: Given) -> str:
+    """torch.fx has others in place of tensors while it traces: nothing is known of them."""
+    for value in given.values():
+        if isinstance(value, torch.fx.Proxy):
+            return "a product while torch.fx traces"
+        is_on_gpu = isinstance(value, torch.Tensor) and value.is_cuda
+        if is_on_gpu and torch.cuda.get_device_properties(value.device).major < 8:
+            return "a product on a GPU before Ampere"
     return ""
 
 
 def _addmm(given: Given) -> str:
-    reason = _products(given, "input", "mat1", "mat2")
-    if reason:
-        return reason
-    rows, columns, added = given["mat1"].shape[0], given["mat2"].shape[1], given["input"]
-    if tuple(added.shape) not in ((columns,), (rows, columns)) or columns % 8 != 0:
-        return "an input that is neither a row nor a matrix of the result"
-    return ""
+    tensors = _tensors(given, "input", "mat1", "mat2")
+    if len(tensors) > 2 and all(matrix.dim() == 2 for matrix in tensors[1:]):
+        added, mat1, mat2 = tensors
+        if tuple(added.shape) not in ((mat2.shape[1],), (mat1.shape[0], mat2.shape[1])):
+            return "an input that is neither a row nor a matrix of the result"
+    return _products(given)
 
 
-def _jagged_dense_bmm(given: Given) -> str:
-    return _products(given, "jagged", "dense", "bias")
-
-
-def _uqvk(given: Given) -> str:
-    reason = _products(given, "x", "uvqk_weight", "uvqk_bias")
-    if reason:
-        return reason
-    if given["num_heads"] * given["hidden_dim"] > 16384:
-        return "more than 16384 columns of u"
-    if any(given[name] % 8 != 0 or given[name] > 256 for name in ("attn_dim", "hidden_dim")):
-        return "a head dimension that is no multiple of 8 up to 256"
-    return _attention(given)
+def _projection(given: Given) -> str:
+    sizes = [given.get(name) for name in ("num_heads", "attn_dim", "hidden_dim")]
+    integers = [size for size in sizes if isinstance(size, int)]
+    if len(integers) == len(sizes):
+        heads, attn_dim, hidden_dim = integers
+        if heads * hidden_dim > _ROW or 2 * heads * (attn_dim + hidden_dim) > _PRODUCT:
+            return "more columns of u, v, q and k than a projection has"
+    return _products(given) or _attention(given)
 
 
 def _compute_output(given: Given) -> str:
-    reason = _products(given, "attn", "u", "x", "output_weight")
-    if reason:
-        return reason
-    if given["linear_dim"] % 8 != 0 or not 8 <= given["linear_dim"] <= 256 or given["x"].shape[1] > 16384:
-        return "a head dimension that is no multiple of 8 up to 256"
-    return ""
+    heads, dim = given.get("num_heads"), given.get("linear_dim")
+    if isinstance(heads, int) and isinstance(dim, int):
+        if heads * dim > _ROW:
+            return "more columns of u than a norm has"
+        if given.get("group_norm") and heads > _GROUPS:
+            return "more heads than a group norm has"
+    return _products(given)
 
 
-# By module of the operators and function: which calls are not ours.
+# By module of the operators and function: which calls are not ours, besides those that its operator refuses.
 _REFUSALS: dict[str, dict[str, Callable[[Given], str]]] = {
     "ops.hstu_attention": {"hstu_mha": _attention, "hstu_mha_cuda": _attention, "delta_hstu_mha": _delta_attention},
     "ops.hstu_compute": {
-        "hstu_compute_uqvk": _uqvk,
-        "hstu_preprocess_and_attention": _uqvk,
+        "hstu_compute_uqvk": _projection,
+        "hstu_preprocess_and_attention": _projection,
         "hstu_compute_output": _compute_output,
     },
     "ops.jagged_tensors": {
@@ -114,18 +118,25 @@ _REFUSALS: dict[str, dict[str, Callable[[Given], str]]] = {
         "split_2D_jagged_multirow": _nothing,
         "hstu_split_l2_embeddings": _nothing,
         "hstu_concat_l2_embeddings": _nothing,
-        "jagged_dense_bmm_broadcast_add": _jagged_dense_bmm,
+        "jagged_dense_bmm_broadcast_add": _products,
     },
     "ops.layer_norm": {"layer_norm": _nothing, "rms_norm": _nothing, "swish_layer_norm": _nothing},
     "ops.mm": {"addmm": _addmm},
     "ops.position": {"add_positional_embeddings": _nothing, "add_timestamp_positional_embeddings": _nothing},
 }
+_MOVING = ("concat_2d_jagged", "split_2d_jagged")  # whose functions take integers, too
+
+
+def _substitute(function: Function, refuses: Callable[[Given], str]) -> Substitute:
+    calling = calling_of(function)
+    limits = Limits(calling, moves=calling.operator in _MOVING)
+    return Substitute(function, lambda given: refuses(given) or limits.refuse(given))
 
 
 def _substitutes(namespace: ModuleType) -> dict[str, dict[str, Substitute]]:
     return {
         module: {
-            name: Substitute(getattr(namespace, name), refuses)
+            name: _substitute(getattr(namespace, name), refuses)
             for name, refuses in functions.items()
             if name in namespace.__all__
         }

@@ -12,19 +12,23 @@ from typing import Any
 
 import torch
 
+from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
     contiguous_rows,
     delta_len_of,
     drawn_seed,
+    flat_rows,
     has_dropout,
     integers_as,
     like_offsets,
+    moved_rows,
     padded_rows,
+    rows_to_move,
     weight_like,
 )
-from ._explained import explained
+from ._explained import calling
 
 _ops = torch.ops.hstujit
 
@@ -32,6 +36,9 @@ _ops = torch.ops.hstujit
 # Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
 torch.fx.wrap("contiguous_rows")
 torch.fx.wrap("padded_rows")
+torch.fx.wrap("flat_rows")
+torch.fx.wrap("rows_to_move")
+torch.fx.wrap("moved_rows")
 torch.fx.wrap("check_heads")
 torch.fx.wrap("delta_len_of")
 torch.fx.wrap("like_offsets")
@@ -39,7 +46,7 @@ torch.fx.wrap("integers_as")
 torch.fx.wrap("weight_like")
 
 
-@explained
+@calling("hstu_attention")
 def hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -80,7 +87,7 @@ def hstu_mha(
         hstujit.errors.UnsupportedError: ``dropout_pr`` above 0 in training, or ``attn_func``.
     """
     if dropout_pr > 0 and training:
-        raise UnsupportedError(f"dropout_pr is {dropout_pr}; attention has no dropout: it must be 0 in training")
+        raise UnsupportedError(f"dropout_pr is {shown(dropout_pr)}; attention has no dropout: it must be 0 in training")
     if attn_func is not None:
         raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     return _ops.hstu_attention(
@@ -100,7 +107,7 @@ def hstu_mha(
     )
 
 
-@explained
+@calling("delta_hstu_attention", q="delta_q")
 def delta_hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -135,34 +142,31 @@ def delta_hstu_mha(
     )
 
 
-@explained
+@calling("layer_norm")
 def layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x less its mean, over its deviation, times weight, plus bias. x is (..., D)."""
-    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
-    return _ops.layer_norm(rows, weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
+    return _ops.layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x, "bias"), eps).view(x.shape)
 
 
-@explained
+@calling("rms_norm")
 def rms_norm(
     x: torch.Tensor, weight: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None, *, silu: bool = False
 ) -> torch.Tensor:
     """Each row of x over its root mean square, times weight; with ``silu`` the silu of that. x is (..., D)."""
-    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
-    return _ops.rms_norm(rows, weight_like(weight, x), eps, silu=silu).view(x.shape)
+    return _ops.rms_norm(flat_rows(x), weight_like(weight, x), eps, silu=silu).view(x.shape)
 
 
-@explained
+@calling("swish_layer_norm")
 def swish_layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x times the sigmoid of its layer norm. x is (..., D)."""
-    rows = contiguous_rows(x.reshape(-1, x.shape[-1]))
-    return _ops.swish_layer_norm(rows, weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
+    return _ops.swish_layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x, "bias"), eps).view(x.shape)
 
 
-@explained
+@calling("hstu_norm_mul_dropout", heads="num_heads")
 def hstu_norm_mul_dropout(
     x: torch.Tensor,
     u: torch.Tensor,
@@ -194,7 +198,7 @@ def hstu_norm_mul_dropout(
         contiguous_rows(x),
         contiguous_rows(u),
         weight_like(weight, x),
-        weight_like(bias, x),
+        weight_like(bias, x, "bias"),
         eps,
         dropout_ratio if drops else None,
         seed if drops else None,
@@ -206,7 +210,7 @@ def hstu_norm_mul_dropout(
     )
 
 
-@explained
+@calling("add_positional_embeddings")
 def add_positional_embeddings(
     alpha: float,
     max_seq_len: int,
@@ -221,7 +225,7 @@ def add_positional_embeddings(
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
     return _ops.add_positional_embeddings(
         contiguous_rows(seq_embeddings),
-        weight_like(position_embeddings_weight, seq_embeddings),
+        weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
         alpha,
         seq_offsets,
         like_offsets(num_targets, seq_offsets),
@@ -229,7 +233,7 @@ def add_positional_embeddings(
     )
 
 
-@explained
+@calling("add_timestamp_positional_embeddings")
 def add_timestamp_positional_embeddings(
     alpha: float,
     max_seq_len: int,
@@ -254,8 +258,8 @@ def add_timestamp_positional_embeddings(
     """
     return _ops.add_timestamp_positional_embeddings(
         contiguous_rows(seq_embeddings),
-        weight_like(position_embeddings_weight, seq_embeddings),
-        weight_like(timestamp_embeddings_weight, seq_embeddings),
+        weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
+        weight_like(timestamp_embeddings_weight, seq_embeddings, "timestamp_embeddings_weight"),
         alpha,
         time_bucket_increments,
         seq_offsets,
@@ -268,7 +272,7 @@ def add_timestamp_positional_embeddings(
     )
 
 
-@explained
+@calling("concat_2d_jagged", left="values_left", right="values_right")
 def concat_2D_jagged(
     *,
     values_left: torch.Tensor,
@@ -283,23 +287,24 @@ def concat_2D_jagged(
     """Of each sequence the rows of the left tensor, then those of the right one.
 
     A side without offsets is dense: it has its ``max_len`` rows of each sequence. The first ``n_prefix_from_right``
-    rows of the right side stand before the left one.
+    rows of the right side stand before the left one. Rows may be of integers and bool, too.
     """
     if offsets_left is None and offsets_right is None:
         _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
     offsets_left = _some_offsets(values_left, max_len_left, offsets_left, offsets_right)
-    return _ops.concat_2d_jagged(
-        contiguous_rows(values_left),
-        contiguous_rows(values_right),
+    rows = _ops.concat_2d_jagged(
+        rows_to_move(values_left, "values_left"),
+        rows_to_move(values_right, "values_right", values_left),
         offsets_left,
         offsets_right,
         max_len_right=None if offsets_right is not None else max_len_right,
         n_prefix_from_right=n_prefix_from_right or None,
         max_len_left=None if offsets_left is not None else max_len_left,
     )
+    return moved_rows(rows, values_left)
 
 
-@explained
+@calling("split_2d_jagged", left_rows="total_len_left", right_rows="total_len_right")
 def split_2D_jagged(
     max_seq_len: int | None,
     values: torch.Tensor,
@@ -313,7 +318,7 @@ def split_2D_jagged(
     *,
     n_prefix_to_right: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The inverse of :func:`concat_2D_jagged`.
+    """The inverse of :func:`concat_2D_jagged`, of rows of the same types.
 
     Without ``total_len_left`` and ``total_len_right``, of two jagged sides, their rows are read from the offsets. On a
     GPU that waits for the stream.
@@ -325,8 +330,8 @@ def split_2D_jagged(
     if total_len_left is None and total_len_right is not None:
         total_len_left = values.shape[0] - total_len_right
     both = offsets_left is not None and offsets_right is not None
-    return _ops.split_2d_jagged(
-        contiguous_rows(values),
+    left, right = _ops.split_2d_jagged(
+        rows_to_move(values, "values"),
         offsets_left,
         offsets_right,
         max_len_right=None if offsets_right is not None else max_len_right,
@@ -334,6 +339,7 @@ def split_2D_jagged(
         n_prefix_to_right=n_prefix_to_right or None,
         left_rows=total_len_left if both else None,
     )
+    return moved_rows(left, values), moved_rows(right, values)
 
 
 def _check_lengths(**lengths: int | None) -> None:
@@ -352,7 +358,7 @@ def _some_offsets(
     return torch.arange(0, values.shape[0] + 1, max_len, device=values.device)
 
 
-@explained
+@calling("jagged_dense_broadcast_add")
 def jagged_dense_broadcast_add(
     max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor, kernel: Any = None
 ) -> torch.Tensor:
@@ -360,13 +366,13 @@ def jagged_dense_broadcast_add(
     return _ops.jagged_dense_broadcast_add(contiguous_rows(jagged), contiguous_rows(dense), seq_offsets)
 
 
-@explained
+@calling("complete_cumsum")
 def complete_cumsum(lengths: torch.Tensor) -> torch.Tensor:
     """Offsets (B + 1) of lengths (B)."""
     return _ops.complete_cumsum(lengths)
 
 
-@explained
+@calling("jagged_to_padded_dense")
 def jagged_to_padded_dense(
     values: torch.Tensor, seq_offsets: torch.Tensor, max_len: int, padding_value: float = 0.0
 ) -> torch.Tensor:
@@ -376,7 +382,7 @@ def jagged_to_padded_dense(
     return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
 
 
-@explained
+@calling("dense_to_jagged", out_rows="total_len")
 def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: int | None = None) -> torch.Tensor:
     """Of dense, (B, max_len, D), as many rows of each sequence as it has: (L, D).
 

@@ -11,10 +11,18 @@ import torch
 
 from ..errors import UnsupportedError
 from ._arguments import drawn_seed, has_dropout, like_offsets, weight_like
-from ._explained import explained
+from ._explained import calling
 from .functional import hstu_mha
 
 _ops = torch.ops.hstujit
+
+# Arguments of the projection, by name of the operators'.
+_PROJECTION = {
+    "input_norm_weight": "norm_weight",
+    "input_norm_bias": "norm_bias",
+    "eps": "norm_eps",
+    "heads": "num_heads",
+}
 
 
 def _matrix(tensor: torch.Tensor) -> torch.Tensor:
@@ -32,13 +40,13 @@ def _matrix(tensor: torch.Tensor) -> torch.Tensor:
 torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of functional.py
 
 
-@explained
+@calling("addmm")
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
     return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _matrix(input), 1.0)
 
 
-@explained
+@calling("jagged_dense_bmm_broadcast_add")
 def jagged_dense_bmm_broadcast_add(
     max_seq_len: int,
     seq_offsets: torch.Tensor,
@@ -58,7 +66,7 @@ def jagged_dense_bmm_broadcast_add(
     )
 
 
-@explained
+@calling("hstu_compute_uqvk", **_PROJECTION)
 def hstu_compute_uqvk(
     x: torch.Tensor,
     norm_weight: torch.Tensor,
@@ -89,8 +97,8 @@ def hstu_compute_uqvk(
 
     _, uvqk = _ops.hstu_compute_uqvk(
         x=_matrix(x),
-        input_norm_weight=weight_like(norm_weight, x),
-        input_norm_bias=weight_like(norm_bias, x),
+        input_norm_weight=weight_like(norm_weight, x, "norm_weight"),
+        input_norm_bias=weight_like(norm_bias, x, "norm_bias"),
         uvqk_weight=_matrix(uvqk_weight),
         uvqk_bias=_matrix(uvqk_bias),
         eps=norm_eps,
@@ -105,7 +113,7 @@ def hstu_compute_uqvk(
     return u, q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
 
 
-@explained
+@calling("hstu_preprocess_and_attention", alpha="attn_alpha", **_PROJECTION)
 def hstu_preprocess_and_attention(
     x: torch.Tensor,
     norm_weight: torch.Tensor,
@@ -164,12 +172,12 @@ def hstu_preprocess_and_attention(
         return u, attn.view(-1, num_heads * hidden_dim), k, v
     _, _, u, attn = _ops.hstu_preprocess_and_attention(
         _matrix(x),
-        weight_like(norm_weight, x),
+        weight_like(norm_weight, x, "norm_weight"),
         _matrix(uvqk_weight),
         seq_offsets,
         max_seq_len,
         attn_alpha,
-        weight_like(norm_bias, x),
+        weight_like(norm_bias, x, "norm_bias"),
         _matrix(uvqk_bias),
         like_offsets(num_targets, seq_offsets),
         eps=norm_eps,
@@ -185,7 +193,16 @@ def hstu_preprocess_and_attention(
     return u, attn.view(-1, num_heads * hidden_dim), None, None
 
 
-@explained
+@calling(
+    "hstu_compute_output",
+    output_norm_weight="norm_weight",
+    output_norm_bias="norm_bias",
+    eps="norm_eps",
+    heads="num_heads",
+    hidden_dim="linear_dim",
+    mul_u_activation="mul_u_activation_type",
+    recompute_y="recompute_y_in_backward",
+)
 def hstu_compute_output(
     attn: torch.Tensor,
     u: torch.Tensor,
@@ -223,9 +240,9 @@ def hstu_compute_output(
         _matrix(attn),
         _matrix(u),
         _matrix(x),
-        weight_like(norm_weight, x),
+        weight_like(norm_weight, x, "norm_weight"),
         _matrix(output_weight),
-        weight_like(norm_bias, x),
+        weight_like(norm_bias, x, "norm_bias"),
         norm_eps,
         dropout_ratio if drops else None,
         seed,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import functional, functional_layer
-from ._explained import explained
+from ._explained import calling
 from ._in_order import in_order
 from .functional import delta_hstu_mha, layer_norm, split_2D_jagged, swish_layer_norm
 from .functional_layer import (
@@ -55,7 +55,7 @@ hstu_preprocess_and_attention = in_order(
 split_2D_jagged_multirow = split_2D_jagged
 
 
-@explained
+@calling(functional.concat_2D_jagged)
 def concat_2D_jagged(
     max_seq_len: int,
     values_left: torch.Tensor,
@@ -77,7 +77,7 @@ def concat_2D_jagged(
     )
 
 
-@explained
+@calling(functional.concat_2D_jagged)
 def concat_2D_jagged_multirow(
     max_seq_len: int,
     values_left: torch.Tensor,
@@ -94,7 +94,13 @@ def concat_2D_jagged_multirow(
     )
 
 
-@explained
+@calling(
+    functional.split_2D_jagged,
+    values="x",
+    offsets_left="prefix_offsets",
+    offsets_right="l2_offsets",
+    n_prefix_to_right="contextual_seq_len",
+)
 def hstu_split_l2_embeddings(
     max_seq_len: int,
     x: torch.Tensor,
@@ -109,7 +115,14 @@ def hstu_split_l2_embeddings(
     )
 
 
-@explained
+@calling(
+    functional.concat_2D_jagged,
+    values_left="prefix_x",
+    values_right="l2_x",
+    offsets_left="prefix_offsets",
+    offsets_right="l2_offsets",
+    n_prefix_from_right="contextual_seq_len",
+)
 def hstu_concat_l2_embeddings(
     max_prefix_len: int,
     prefix_x: torch.Tensor,

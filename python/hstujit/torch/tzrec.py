@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import functional, functional_layer
-from ._explained import explained
+from ._explained import calling
 from ._in_order import in_order
 from .functional import add_positional_embeddings, layer_norm, rms_norm, split_2D_jagged, swish_layer_norm
 from .functional_layer import addmm, jagged_dense_bmm_broadcast_add
@@ -51,7 +51,7 @@ hstu_preprocess_and_attention = in_order(
 )
 
 
-@explained
+@calling(functional.concat_2D_jagged)
 def concat_2D_jagged(
     values_left: torch.Tensor,
     values_right: torch.Tensor,
@@ -72,7 +72,7 @@ def concat_2D_jagged(
     )
 
 
-@explained
+@calling(functional_layer.hstu_compute_output, concat_u="concat_ux", concat_x="concat_ux")
 def hstu_compute_output(
     attn: torch.Tensor,
     u: torch.Tensor,

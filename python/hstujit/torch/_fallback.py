@@ -1,0 +1,125 @@
+"""A function in place of one of a public package, which calls that one wherever no operator here serves a call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from .. import errors
+from .._words import cut
+from ._in_order import written_out
+from ._public import Function, Substitute
+
+_REASONS = 100  # that are counted apart: one may be a sentence with a value
+
+
+@dataclass
+class Calls:
+    """How many calls of a replaced function an operator here served, and how many it did not, by reason.
+
+    Calls in a compiled graph are not counted, and of threads that call at one time some may be missed.
+    """
+
+    ours: int = 0
+    theirs: Counter[str] = field(default_factory=Counter)
+
+    def count(self, reason: str) -> None:
+        if not reason:
+            self.ours += 1
+        elif reason in self.theirs or len(self.theirs) < _REASONS:
+            self.theirs[reason] += 1
+        else:
+            self.theirs["other reasons"] += 1
+
+
+@dataclass
+class Kept:
+    """Of one package: names of its kernels whose calls stay with it. Every replaced function looks here."""
+
+    names: frozenset[str] = frozenset()
+
+
+def falling_back(original: Function, substitute: Substitute, calls: Calls, kept: Kept, host: bool) -> Function:
+    """A function with the original's arguments. It calls the original where ours does not serve the call."""
+
+    def refuses(given: dict[str, Any]) -> str:
+        name = getattr(given.get("kernel"), "name", None)
+        reason = f"kernel {name} is kept" if name in kept.names else ""
+        reason = reason or _without_kernels(given, host) or substitute.refuses(given)
+        if reason and not torch.compiler.is_compiling():
+            calls.count(reason)
+        return reason
+
+    def served(given: dict[str, Any]) -> Any:
+        try:
+            result = substitute.function(**given)
+        except _REFUSALS as error:
+            if _is_about_values(substitute.function, given, error):
+                calls.count("")
+                raise
+            calls.count(cut(str(error)))
+            return original(**given)
+        calls.count("")
+        return result
+
+    body = (
+        "    if refuses({given}):\n        return original({keywords})\n"
+        "    if is_compiling():\n        return ours({keywords})\n"
+        "    return served({given})\n"
+    )
+    scope: dict[str, Any] = {"original": original, "ours": substitute.function, "refuses": refuses, "served": served}
+    scope["is_compiling"] = torch.compiler.is_compiling
+    parameters = inspect.signature(original).parameters.values()
+    return functools.wraps(original)(written_out("call", parameters, body, scope))
+
+
+_REFUSALS = (errors.InvalidArgumentError, errors.InvalidConfigError, errors.UnsupportedError)
+
+
+def _is_about_values(ours: Function, given: dict[str, Any], error: errors.Error) -> bool:
+    """Whether a call is refused for what its tensors hold, such as offsets that fall: a mistake wherever it is called.
+
+    It is where one of the same types and sizes passes.
+    """
+    if isinstance(error, errors.UnsupportedError):
+        return False
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=True) as mode:
+            fake = {n: mode.from_tensor(v) if isinstance(v, torch.Tensor) else v for n, v in given.items()}
+            with torch.no_grad():
+                ours(**fake)
+    except errors.Error:
+        return False
+    except Exception:  # of PyTorch, which has no fake of such a tensor
+        return not isinstance(error, errors.InvalidConfigError)
+    return True
+
+
+def _without_kernels(given: dict[str, Any], host: bool) -> str:
+    for value in given.values():
+        if isinstance(value, torch.Tensor):
+            if not (value.is_cuda or (host and value.device.type == "cpu")):
+                return "a device without kernels"
+            if value.layout != torch.strided or value.is_nested or value.is_quantized:
+                return "a tensor that has no strides"
+            if value.dtype == torch.float64:
+                return "fp64"
+    return ""
+
+
+def has_host_backend() -> bool:
+    try:
+        torch.ops.hstujit.complete_cumsum(torch.ones(1, dtype=torch.int64))
+    except errors.NoHostBackendError:
+        return False
+    return True
+
+
+__all__ = ["Calls", "Kept", "falling_back", "has_host_backend"]

@@ -1,0 +1,154 @@
+"""Of a function's arguments: why its operator serves no call with them, as far as their types and sizes say.
+
+It follows from the description of the operator. ``torch.compile`` traces it: limits are plain tuples, and what it says
+names no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from .._interface import Interface, interface
+from .._words import either
+from ._arguments import INTEGERS, REALS, is_integral
+from ._explained import Calling
+from ._plan import DTYPES
+
+Given = Mapping[str, Any]
+
+# Whatever integers they are, functions make those of them that the operator takes.
+_CONVERTED = ("num_targets", "timestamps", "query_time")
+
+
+class Limits:
+    """Of the operator that a function calls.
+
+    Attributes:
+        types: arguments that have one data type, which it may be, and that as words.
+        integers: arguments that are integers, of any type.
+        weights: arguments that become the data type of the rows, unless they are fp32.
+        sizes: argument, axis counted from behind, least, most, step, and what is said of another size.
+        numbers: likewise of a number.
+        texts: argument, what it may be, and what is said of another one.
+    """
+
+    def __init__(self, calling: Calling, moves: bool) -> None:
+        """``moves``: the function takes rows of integers, too, each byte of which is a column."""
+        described = interface(calling.operator, "forward")
+        own = calling.names
+        self.moves = moves
+        self.computes = any(parameter.name == "precision" for parameter in described.parameters)
+        self.integers = tuple(own.get(name, name) for name in _CONVERTED)
+        self.types: list[Any] = []
+        self.weights: tuple[str, ...] = ()
+        for parameter, arguments in described.dtypes:
+            names = tuple(own.get(name, name) for name in arguments if name not in _CONVERTED)
+            if parameter == "weight_dtype":
+                self.weights = names
+            else:
+                self.types.append(_types(names, described.allowed[parameter]["enum"]))
+        self.sizes = tuple(_sizes(described, own))
+        self.numbers = tuple(_numbers(described, own))
+        self.texts = tuple(_texts(described, own))
+
+    def refuse(self, given: Given) -> str:
+        """Why no call with these arguments is served, or ""."""
+        return self.refuse_types(given) or self.refuse_sizes(given) or self.refuse_numbers(given)
+
+    def refuse_types(self, given: Given) -> str:
+        for names, allowed, words in self.types:
+            tensors = [(name, given[name]) for name in names if isinstance(given.get(name), torch.Tensor)]
+            if not tensors:
+                continue
+            first, like = tensors[0]
+            # Autocast gives all of them one type of its own.
+            casts = like.is_floating_point() and _is_autocast(like)
+            for name, tensor in tensors:
+                is_known = tensor.dtype in (REALS if casts else allowed)
+                if not is_known and not (self.moves and is_integral(tensor.dtype)):
+                    return f"{name} of another type than {words}"
+                if not casts and tensor.dtype != like.dtype:
+                    return f"{first} and {name} of different types"
+        for integer in self.integers:
+            if isinstance(given.get(integer), torch.Tensor) and given[integer].dtype not in INTEGERS:
+                return f"{integer} of no integers"
+        return self.refuse_weights(given)
+
+    def refuse_weights(self, given: Given) -> str:
+        weights = [(name, given[name]) for name in self.weights if isinstance(given.get(name), torch.Tensor)]
+        names = self.types[0][0]
+        rows = next((given[name] for name in names if isinstance(given.get(name), torch.Tensor)), None)
+        for name, weight in weights:
+            if weight.dtype not in REALS:
+                return f"{name} of another type than bf16, fp16, fp32 or fp64"
+            is_mixed = (weight.dtype == torch.float32) != (weights[0][1].dtype == torch.float32)
+            if is_mixed and rows is not None and rows.dtype != torch.float32:
+                return "weights of different types"
+        return ""
+
+    def refuse_sizes(self, given: Given) -> str:
+        for name, axis, least, most, step, words in self.sizes:
+            tensor = given.get(name)
+            if not isinstance(tensor, torch.Tensor) or tensor.dim() < -axis:
+                continue
+            size = tensor.shape[axis]
+            if self.moves and is_integral(tensor.dtype):
+                size = size * tensor.dtype.itemsize
+            if size < least or size > most or size % step != 0:
+                return words
+        return ""
+
+    def refuse_numbers(self, given: Given) -> str:
+        for name, least, most, step, words in self.numbers:
+            number = given.get(name)
+            if isinstance(number, int) and (number < least or number > most or number % step != 0):
+                return words
+        for name, allowed, words in self.texts:
+            text = given.get(name)
+            if isinstance(text, str) and text not in allowed:
+                return words
+        return ""
+
+
+def _is_autocast(tensor: torch.Tensor) -> bool:
+    return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
+
+
+def _types(names: tuple[str, ...], allowed: list[str]) -> Any:
+    return names, tuple(DTYPES[name] for name in allowed), either(allowed)
+
+
+def _wanted(schema: Mapping[str, Any]) -> tuple[int, int, int, str]:
+    least, most, step = schema["minimum"], schema["maximum"], schema.get("multipleOf", 1)
+    return least, most, step, f"{'' if step == 1 else f'a multiple of {step} '}from {least} to {most}"
+
+
+def _sizes(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
+    ranks = {argument.name: len(argument.shape) for argument in described.inputs if argument.is_tensor}
+    for parameter, axes in described.sizes:
+        least, most, step, wanted = _wanted(described.allowed[parameter])
+        for argument, axis in axes:
+            name = own.get(argument, argument)
+            words = f"{parameter} of {name} not {wanted}"
+            yield name, axis - ranks[argument], least, most, step, words
+
+
+def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
+    for parameter in described.parameters:
+        if parameter.type == "int" and parameter.minimum is not None:
+            name = own.get(parameter.name, parameter.name)
+            least, most, step, wanted = _wanted(described.allowed[parameter.name])
+            yield name, least, most, step, f"{name} not {wanted}"
+
+
+def _texts(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
+    for parameter in described.parameters:
+        if parameter.type == "str":
+            name = own.get(parameter.name, parameter.name)
+            yield name, parameter.allowed, f"{name} not {either(parameter.allowed)}"
+
+
+__all__ = ["Limits"]
