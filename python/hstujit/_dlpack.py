@@ -63,10 +63,14 @@ class Tensor:
         return ctypes.addressof(self.dl_tensor)
 
     @property
+    def data(self) -> int:
+        return (self.dl_tensor.data or 0) + self.dl_tensor.byte_offset
+
+    @property
     def alignment_bits(self) -> int:
         """Address and strides in bytes, or-ed: aligned to what this is a multiple of."""
         size = max(self.dl_tensor.dtype.bits // 8, 1)
-        bits = (self.dl_tensor.data or 0) + self.dl_tensor.byte_offset
+        bits = self.data
         for length, stride in zip(self.shape[:-1], self.strides[:-1]):
             if length != 1:
                 bits |= stride * size

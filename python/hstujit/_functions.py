@@ -112,6 +112,10 @@ class _Call:
     def find_op(self, tensors: dict[str, Tensor], outputs: list[Tensor] | None) -> Op:
         described = {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
         parameters = _instances.parameters_of(self.interface, described, set(self.inputs), self.chosen)
+        for name, tensor in tensors.items():
+            _check_address(name, tensor)
+        for index, output in enumerate(outputs or ()):
+            _check_address(f"out[{index}]", output)
         bits = {name: tensor.alignment_bits for name, tensor in tensors.items()}
         if outputs is not None:
             common = 0
@@ -136,6 +140,14 @@ class _Call:
         workspace = empty(like, (size,), "uint8") if size else None
         address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
         op._launch(values, address, size, stream)
+
+
+def _check_address(name: str, tensor: Tensor) -> None:
+    """No kernel has an alignment below that of an element: numpy knows such arrays."""
+    size = _instances.BYTES.get(tensor.dtype, 1)
+    if tensor.data % size:
+        wanted = f"a multiple of {size} bytes, an element of {tensor.dtype}"
+        raise InvalidArgumentError(f"{name} is at address {tensor.data:#x}; it must be {wanted}")
 
 
 def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:

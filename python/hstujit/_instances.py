@@ -16,6 +16,7 @@ from .errors import InvalidArgumentError, InvalidConfigError
 from .op import Op
 from .signature import Argument, Signature
 
+BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "int32": 4, "int64": 8}  # of an element
 LARGEST_COUNT = 2**28  # of rows of a sequence, and of sequences (compiler/spec/limits.h)
 
 Described = Mapping[str, tuple[tuple[int, ...], str]]  # shape and data type of each tensor that is given
@@ -154,6 +155,13 @@ def aligned_ops(
     name, values = interface.alignment
     for value in values:
         op = op_of(context, interface, backend, {**parameters, name: value})
+        for argument in op.signature if value == values[0] else ():
+            if bits.get(argument.name, 0) % BYTES.get(argument.dtype or "", 1):
+                size = BYTES[argument.dtype or ""]
+                raise InvalidArgumentError(
+                    f"{argument.name} begins at an address that is no multiple of {size} bytes, an element of "
+                    f"{argument.dtype}; it must be one"
+                )
         yield op
         if all(bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits):
             break

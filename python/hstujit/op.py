@@ -123,7 +123,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         name = "workspace"
         borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
         bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
-        address = None if borrowed is None else (borrowed.dl_tensor.data or 0) + borrowed.dl_tensor.byte_offset
+        address = None if borrowed is None else borrowed.data
         self._launch(values, address, bytes_, int(stream))
         del tensors, borrowed  # until here nothing of them may be given back
 

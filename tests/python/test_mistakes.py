@@ -124,6 +124,31 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "q.strides[2] is 2", "must be 1", q=wide[..., ::2])
         self.refused(errors.InvalidArgumentError, "strides", k=self.k[::-1])
 
+    def test_addresses(self):
+        """An array of numpy may begin anywhere; it is named, and no parameter that nobody gave."""
+        rows = numpy.zeros(4 * 64 + 1, numpy.uint8)[1:].view(numpy.float32).reshape(4, 16)
+        weight, wanted = numpy.ones(16, numpy.float32), r"0x\w+; it must be a multiple of 4 bytes, an element of fp32$"
+        for name, call in (
+            ("x", lambda: hstujit.layer_norm(rows, weight, weight)),
+            ("bias", lambda: hstujit.layer_norm(rows.copy(), weight, rows[0])),
+            (r"out\[0\]", lambda: hstujit.silu(rows.copy(), out=rows)),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{name} is at address {wanted}"):
+                call()
+
+    def test_strides_and_elements_that_are_shared(self):
+        x = random(4, 16)
+        expected = hstujit.silu(x[:1])
+        repeated = numpy.lib.stride_tricks.as_strided(x, (4, 16), (0, 4))
+        self.assertTrue((hstujit.silu(repeated) == expected).all())
+        for words, call in (
+            (r"x.strides\[0\] is -16; it must be 0 or more", lambda: hstujit.silu(x[::-1])),
+            ("share no element", lambda: hstujit.silu(x, out=x)),
+            ("out", lambda: hstujit.silu(x.copy(), out=repeated)),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, words):
+                call()
+
     def test_values_of_offsets(self):
         self.refused(errors.InvalidArgumentError, "seq_offsets[1] is 9", seq_offsets=numpy.array([0, 9, 7]))
         self.refused(errors.InvalidArgumentError, "num_targets", num_targets=numpy.array([1, 1, -1]))

@@ -13,7 +13,15 @@ if torch:
     import torch_cases
 
     import hstujit.torch
-    from hstujit.torch import STULayer, STULayerConfig, STUStack, functional, generative_recommenders, tzrec
+    from hstujit.torch import (
+        STULayer,
+        STULayerConfig,
+        STUStack,
+        functional,
+        functional_layer,
+        generative_recommenders,
+        tzrec,
+    )
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
@@ -55,6 +63,118 @@ class Functions(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgumentError, "alpha is a tensor that requires a gradient"):
             self.attention(alpha=wanted)
         self.attention(alpha=wanted.detach())
+
+    def test_numbers_that_pytorch_has_no_room_for(self):
+        for function in (functional.hstu_mha, generative_recommenders.hstu_mha, tzrec.hstu_mha):
+            for value, shown in ((2**63, str(2**63)), (-(2**63) - 1, str(-(2**63) - 1)),
+                                 (10**5000, "an integer of 16610 bits")):  # fmt: skip
+                sentence = f"max_attn_len is {shown}; it must be an integer of 64 bits"
+                self.refused(sentence, lambda f=function, value=value: f(**self.given, max_attn_len=value))
+        for value, bits in ((10**400, 1329), (10**5000, 16610)):
+            sentence = f"eps is an integer of {bits} bits; it must be a number that fp64 has room for"
+            norms = functional.rms_norm, tzrec.rms_norm
+            for norm in norms:
+                self.refused(sentence, lambda norm=norm, value=value: norm(self.x, self.weight, value))
+        output = [self.x, self.x, self.x, self.weight, self.weight, 1e-5, torch.ones(48, 16), 2, 8, 0.0, False]
+        output += [True, True, "\ud800", False, False]
+        sentence = "mul_u_activation_type is '\\ud800'; it must be a text without lone surrogates"
+        self.refused(sentence, lambda: generative_recommenders.hstu_compute_output(*output))
+
+    def test_tensors_without_strides(self):
+        quantized = torch.quantize_per_tensor(self.x, 0.1, 0, torch.qint8)
+        nested = torch.nested.nested_tensor([self.x, self.x], layout=torch.jagged)
+        for tensor, kind in (
+            (self.x.to_sparse(), "a tensor of layout torch.sparse_coo"),
+            (self.x.to_sparse_csr(), "a tensor of layout torch.sparse_csr"),
+            (quantized, "a quantized tensor"),
+            (nested, "a nested tensor"),
+        ):
+            self.refused(f"x is {kind}; it must be a dense one, of layout torch.strided",
+                         lambda tensor=tensor: functional.layer_norm(tensor, self.weight, self.weight))  # fmt: skip
+        if torch.backends.mkldnn.is_available():
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "x is a tensor of layout torch._mkldnn"):
+                functional.layer_norm(self.x.to_mkldnn(), self.weight, self.weight)
+        q = self.given["q"].to_sparse()
+        self.refused("q is a tensor of layout torch.sparse_coo; it must be a dense one, of layout torch.strided",
+                     lambda: self.attention(q=q))  # fmt: skip
+
+    def test_rows_without_columns(self):
+        none = torch.ones(0)
+        for norm in (functional.layer_norm, functional.swish_layer_norm, lambda x, w, b: functional.rms_norm(x, w)):
+            self.refused("x.shape[1] is 0; it must be width, from 1 to 16384",
+                         lambda norm=norm: norm(self.x[:, :0], none, none))  # fmt: skip
+
+    def test_weights_are_real_numbers(self):
+        for kind in (torch.complex64, torch.bool, torch.int64, torch.float8_e4m3fn):
+            name = str(kind).removeprefix("torch.")
+            wrong = self.weight.to(kind)
+            sentence = f"has dtype {name}; it must be bf16, fp16, fp32 or fp64"
+            self.refused(f"weight {sentence}", lambda w=wrong: functional.layer_norm(self.x, w, self.weight))
+            self.refused(f"bias {sentence}", lambda w=wrong: functional.layer_norm(self.x, self.weight, w))
+            self.refused(
+                f"norm_weight {sentence}",
+                lambda w=wrong: tzrec.hstu_compute_uqvk(
+                    self.x, w, self.weight, 1e-5, 2, 8, 8, torch.ones(16, 64), torch.ones(64)
+                ),
+            )
+
+    def test_sentences_have_the_names_of_the_function(self):
+        x, offsets = torch_cases.tensor(8, 16), torch_cases.offsets()
+        projection = torch.ones(16, 64), torch.ones(64)
+        masks = 8, offsets, 0.25, True, None, 0, 0, False, False, False
+
+        def half(heads=2, eps=1e-5, alpha=0.25, prefill=False):
+            given = x, self.weight, self.weight, eps, heads, 8, 8, *projection, *masks[:2], alpha, *masks[3:], prefill
+            return generative_recommenders.hstu_preprocess_and_attention(*given)
+
+        def uqvk(**change):
+            names = "x", "norm_weight", "norm_bias", "norm_eps", "num_heads", "attn_dim", "hidden_dim"
+            given = dict(zip(names, (x, self.weight, self.weight, 1e-5, 2, 8, 8), strict=True))
+            weights = {"uvqk_weight": projection[0], "uvqk_bias": projection[1]}
+            return functional_layer.hstu_compute_uqvk(**{**given, **weights, **change})
+
+        def output(module, **change):
+            concat = {"concat_ux": True} if module is tzrec else {"concat_u": True, "concat_x": True,
+                                                                  "mul_u_activation_type": "none"}  # fmt: skip
+            given = {
+                "attn": x, "u": x, "x": x, "norm_weight": self.weight, "norm_bias": self.weight, "norm_eps": 1e-5,
+                "output_weight": torch.ones(48, 16), "num_heads": 2, "linear_dim": 8, "dropout_ratio": 0.0,
+                "training": False, "group_norm": False, "recompute_y_in_backward": False, **concat, **change,
+            }  # fmt: skip
+            return module.hstu_compute_output(**given)
+
+        l2 = generative_recommenders.hstu_concat_l2_embeddings
+        wrong = offsets + 1
+        for words, call in (
+            ("prefix_x has rank 3", lambda: l2(5, x[..., None], offsets, 5, x, offsets, 0)),
+            ("l2_x.shape[1] is 8", lambda: l2(5, x, offsets, 5, x[:, :8], offsets, 0)),
+            ("prefix_offsets[0] is 1", lambda: l2(5, x, wrong, 5, x, offsets, 0)),
+            ("contextual_seq_len is -1", lambda: l2(5, x, offsets, 5, x, offsets, -1)),
+            ("values_right.shape[1] is 8", lambda: tzrec.concat_2D_jagged(x, x[:, :8], 5, 5, offsets, offsets)),
+            ("num_heads is -1; allowed: an integer from 1 to 1024 (number of attention heads H)",
+             lambda: half(heads=-1)),
+            ("num_heads is -1", lambda: half(heads=-1, prefill=True)),
+            ("norm_eps is -1", lambda: half(eps=-1.0)),
+            ("attn_alpha is inf", lambda: half(alpha=float("inf"))),
+            ("attn_alpha is inf", lambda: half(alpha=float("inf"), prefill=True)),
+            ("norm_weight.shape[0] is 8", lambda: uqvk(norm_weight=self.weight[:8])),
+            ("norm_eps is nan", lambda: uqvk(norm_eps=float("nan"))),
+            ("num_heads is 2000", lambda: uqvk(num_heads=2000)),
+            ("linear_dim is 7", lambda: output(tzrec, linear_dim=7)),
+            ("norm_eps is -1", lambda: output(generative_recommenders, norm_eps=-1.0)),
+            ("mul_u_activation_type is", lambda: output(generative_recommenders, mul_u_activation_type="relu")),
+            ("delta_q has rank 2", lambda: functional.delta_hstu_mha(
+                8, 0.25, self.given["q"][:3, 0], self.given["k"], self.given["v"], offsets)),
+            ("max_attn_len is -7", lambda: self.attention(max_attn_len=-7)),
+            ("input.shape[0] is 1; it must be L = 8, as in mat1",
+             lambda: functional_layer.addmm(torch.ones(1, 24), x, torch.ones(16, 24))),
+            ("bias.shape[0] is 1; it must be B = 3, as in dense",
+             lambda: functional_layer.jagged_dense_bmm_broadcast_add(8, offsets, x, torch.ones(3, 16, 8),
+                                                                     torch.ones(1, 8))),
+        ):  # fmt: skip
+            with self.subTest(words), self.assertRaises(errors.Error) as raised:
+                call()
+            self.assertTrue(str(raised.exception).startswith(words), str(raised.exception))
 
     def test_flags_and_texts(self):
         for value in ("no", None, 2, 1.0):
@@ -162,6 +282,37 @@ class Layers(unittest.TestCase):
                 sentence = f"max_seq_len is {value!r}; it must be an integer"
                 self.refused(sentence, lambda module=module, value=value: module(x, offsets.diff(), offsets, value))
             module(x, offsets.diff(), offsets, torch.tensor(40))
+
+    def test_types_of_instances(self):
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        reals = "it must be torch.bfloat16, torch.float16 or torch.float32"
+        for change, sentence in (
+            ({"dtype": "bfloat16"}, f"dtype is 'bfloat16'; {reals}"),
+            ({"dtype": torch.float64}, f"dtype is torch.float64; {reals}"),
+            ({"weight_dtype": torch.int32}, f"weight_dtype is torch.int32; {reals}"),
+            ({"offsets_dtype": torch.int16}, "offsets_dtype is torch.int16; it must be torch.int32 or torch.int64"),
+            ({"num_targets": "yes"}, "num_targets is 'yes'; it must be True, False or a count of generated targets"),
+            ({"num_targets": -1}, "num_targets is -1; it must be True, False or a count of generated targets"),
+            ({"name": 3}, "name is 3; it must be a text"),
+        ):
+            self.refused(sentence, lambda change=change: layer.instances(training=16, **change))
+
+    def test_a_layer_shows_its_configuration(self):
+        layer = STULayer(STULayerConfig(**self.SIZES, causal=False))
+        shown = "embedding_dim=32, num_heads=2, hidden_dim=16, attention_dim=8, causal=False"
+        self.assertEqual(repr(layer), f"STULayer({shown})")
+        self.assertIn(shown, repr(STUStack([layer])))
+
+    def test_a_prefill_under_autocast(self):
+        layer, offsets = STULayer(STULayerConfig(**self.SIZES)).eval(), torch_cases.offsets()
+        x, lengths = torch_cases.tensor(8, 32), offsets.diff()
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            layer(x, lengths, offsets, 8, None, 8, lengths)
+        with torch.no_grad():
+            self.refused(
+                "delta_x has dtype fp32; it must be bf16, which the prefill computed in: that of its x, or of its "
+                "autocast", lambda: layer.cached_forward(x[:3]),
+            )  # fmt: skip
 
     def test_sentences_have_the_names_of_the_module(self):
         layer = STULayer(STULayerConfig(**self.SIZES))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..errors import UnsupportedError
+from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import drawn_seed, has_dropout, like_offsets, weight_like
 from ._explained import calling
 from .functional import hstu_mha
@@ -37,13 +37,25 @@ def _matrix(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if aligned else tensor.clone(memory_format=torch.contiguous_format)
 
 
+def _beside(name: str, tensor: torch.Tensor, like_name: str, like: torch.Tensor, letter: str) -> torch.Tensor:
+    """A matrix whose rows are those of another one, which would be blamed. Unknown while torch.compile traces."""
+    known = not torch.compiler.is_compiling() and tensor.dim() == 2 and like.dim() > 1
+    if known and tensor.shape[0] != like.shape[0]:
+        rows = like.shape[0]
+        raise InvalidArgumentError(
+            f"{name}.shape[0] is {tensor.shape[0]}; it must be {letter} = {rows}, as in {like_name}"
+        )
+    return _matrix(tensor)
+
+
+torch.fx.wrap("_beside")
 torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of functional.py
 
 
 @calling("addmm")
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
-    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _matrix(input), 1.0)
+    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _beside("input", input, "mat1", mat1, "L"), 1.0)
 
 
 @calling("jagged_dense_bmm_broadcast_add")
@@ -61,8 +73,9 @@ def jagged_dense_bmm_broadcast_add(
 
     ``bias`` is (B, n), or (L, n) where it is ``elementwise``.
     """
+    added = _beside("bias", bias, "jagged", jagged, "L") if elementwise else _beside("bias", bias, "dense", dense, "B")
     return _ops.jagged_dense_bmm_broadcast_add(
-        _matrix(jagged), _matrix(dense), seq_offsets, max_seq_len, _matrix(bias), elementwise=elementwise
+        _matrix(jagged), _matrix(dense), seq_offsets, max_seq_len, added, elementwise=elementwise
     )
 
 

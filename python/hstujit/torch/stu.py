@@ -13,12 +13,12 @@ import torch
 from .._checked import is_integer, is_number, named
 from .._instances import LARGEST_COUNT
 from .._interface import operators
-from .._words import counted, kind_of, renamed, shown
+from .._words import counted, either, kind_of, renamed, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
 from ._arguments import drawn_seed, integers_as, is_readable
 from ._explained import called_as, explained
-from ._plan import dtype_name
+from ._plan import DTYPES, dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
 _ops = torch.ops.hstujit
@@ -78,6 +78,8 @@ class STULayerConfig:
 
 STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
 
+_FIELDS = {field.name: field for field in dataclasses.fields(STULayerConfig)}
+
 # By field: the parameter of ``stu_layer`` whose limits it has.
 _COUNTS: dict[str, str] = {
     "embedding_dim": "width",
@@ -109,7 +111,7 @@ _CACHED_NAMES = {**_NAMES, "x": "delta_x"}
 
 
 def _check_values(config: STULayerConfig) -> None:
-    fields = {field.name: field for field in dataclasses.fields(STULayerConfig)}
+    fields = _FIELDS
     absent = [n for n, f in fields.items() if f.default is dataclasses.MISSING and not hasattr(config, n)]
     if absent:
         raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
@@ -288,15 +290,18 @@ class STULayer(torch.nn.Module):
                 f"delta_x is on {delta_x.device}; it must be on {like.device}, as x was in the prefill"
             )
         if delta_x.dtype != like.dtype and not _is_cast(delta_x):
-            wanted = dtype_name(like.dtype)
-            raise InvalidArgumentError(
-                f"delta_x has dtype {dtype_name(delta_x.dtype)}; it must be {wanted}, as x was in the prefill"
-            )
+            wanted = f"{dtype_name(like.dtype)}, which the prefill computed in: that of its x, or of its autocast"
+            raise InvalidArgumentError(f"delta_x has dtype {dtype_name(delta_x.dtype)}; it must be {wanted}")
         rows = delta_x.size(0)
         if not torch.compiler.is_compiling() and (rows % batch if batch else rows):
             raise InvalidArgumentError(
                 f"delta_x.shape[0] is {rows}; it must be a multiple of B = {batch}, the sequences of the prefill"
             )
+
+    def extra_repr(self) -> str:
+        """Fields of the configuration that are not at their defaults."""
+        fields = ((field, getattr(self.config, field.name, field.default)) for field in _FIELDS.values())
+        return ", ".join(f"{field.name}={shown(value)}" for field, value in fields if value != field.default)
 
     def reset_kv_cache(self) -> None:
         self.k_cache: torch.Tensor | None = None
@@ -477,6 +482,13 @@ class STULayer(torch.nn.Module):
         }
         if not any(of_calls.values()):
             raise InvalidArgumentError(f"no lengths are given; they must be of {', '.join(of_calls)}")
+        _check_types(dtype=dtype, weight_dtype=weight_dtype or dtype, offsets_dtype=offsets_dtype)
+        if not (is_integer(num_targets) and 0 <= num_targets < LARGEST_COUNT) and not isinstance(num_targets, bool):
+            raise InvalidArgumentError(
+                f"num_targets is {shown(num_targets)}; it must be True, False or a count of generated targets"
+            )
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"name is {shown(name)}; it must be a text")
         config = self.config
         both = {
             "width": config.embedding_dim,
@@ -536,6 +548,16 @@ def _check_offsets(x_offsets: torch.Tensor) -> None:
 def _is_cast(tensor: torch.Tensor) -> bool:
     """Whether autocast says which data type it gets."""
     return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
+
+
+def _check_types(**dtypes: Any) -> None:
+    """By name of a parameter of ``stu_layer``, which says what it may be."""
+    properties = operators()["stu_layer"]["parameters"]["properties"]
+    for name, dtype in dtypes.items():
+        allowed = properties[name]["enum"]
+        if not isinstance(dtype, torch.dtype) or dtype_name(dtype) not in allowed:
+            wanted = either([str(DTYPES[known]) for known in allowed])
+            raise InvalidArgumentError(f"{name} is {shown(dtype)}; it must be {wanted}")
 
 
 def _list_of(name: str, lengths: Lengths) -> list[int]:
