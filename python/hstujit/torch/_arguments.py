@@ -87,6 +87,8 @@ def weight_like(weight: torch.Tensor | None, x: torch.Tensor, name: str = "weigh
 
 def flat_rows(x: torch.Tensor) -> torch.Tensor:
     """(..., D) as (L, D), also where D is 0, which ``reshape`` knows no L of."""
+    if x.dim() == 2:
+        return contiguous_rows(x)
     return contiguous_rows(x.unsqueeze(0) if x.dim() == 1 else x.flatten(0, -2))
 
 
@@ -101,6 +103,8 @@ def rows_to_move(values: torch.Tensor, name: str, like: torch.Tensor | None = No
     A kernel may add 0 to what it moves, and take a number below the normal ones for 0. Of whole numbers below 256 it
     does neither, so that they come out as they went in. ``like`` are others that they stand beside.
     """
+    if values.is_floating_point() and (like is None or like.is_floating_point()):
+        return contiguous_rows(values)
     other = values.dtype if like is None else like.dtype
     if other != values.dtype and (is_integral(other) or is_integral(values.dtype)):
         raise InvalidArgumentError(f"{name} has dtype {dtype_name(values.dtype)}; it must be {dtype_name(other)}")
@@ -118,7 +122,7 @@ def rows_to_move(values: torch.Tensor, name: str, like: torch.Tensor | None = No
 
 def moved_rows(rows: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """The inverse, of rows that were those of ``like``."""
-    return rows.to(torch.uint8).view(like.dtype) if is_integral(like.dtype) else rows
+    return rows if like.is_floating_point() else rows.to(torch.uint8).view(like.dtype)
 
 
 def has_dropout(dropout_ratio: float, training: bool) -> bool:

@@ -53,7 +53,9 @@ def falling_back(original: Function, substitute: Substitute, calls: Calls, kept:
         name = getattr(given.get("kernel"), "name", None)
         reason = f"kernel {name} is kept" if name in kept.names else ""
         reason = reason or _without_kernels(given, host) or substitute.refuses(given)
-        if reason and not torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
+            return reason or substitute.beyond_limits(given)
+        if reason:
             calls.count(reason)
         return reason
 
@@ -61,10 +63,11 @@ def falling_back(original: Function, substitute: Substitute, calls: Calls, kept:
         try:
             result = substitute.function(**given)
         except _REFUSALS as error:
-            if _is_about_values(substitute.function, given, error):
+            reason = substitute.beyond_limits(given)
+            if not reason and _is_about_values(substitute.function, given, error):
                 calls.count("")
                 raise
-            calls.count(cut(str(error)))
+            calls.count(reason or cut(str(error)))
             return original(**given)
         calls.count("")
         return result

@@ -1,12 +1,12 @@
 """Of a function's arguments: why its operator serves no call with them, as far as their types and sizes say.
 
-It follows from the description of the operator. ``torch.compile`` traces it: limits are plain tuples, and what it says
-names no value.
+It follows from the description of the operator. ``torch.compile`` traces it, where no error of an operator could be
+caught: limits are plain tuples, and what is said names no value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -35,21 +35,25 @@ class Limits:
         texts: argument, what it may be, and what is said of another one.
     """
 
-    def __init__(self, calling: Calling, moves: bool) -> None:
-        """``moves``: the function takes rows of integers, too, each byte of which is a column."""
+    def __init__(self, calling: Calling, arguments: Collection[str], moves: bool) -> None:
+        """
+        Args:
+            arguments: those that the function has.
+            moves: it takes rows of integers, too, each byte of which is a column.
+        """
         described = interface(calling.operator, "forward")
-        own = calling.names
+        names = {a.name for a in described.inputs} | {p.name for p in described.parameters}
+        own = {name: argument for name in names if (argument := calling.names.get(name, name)) in arguments}
         self.moves = moves
-        self.computes = any(parameter.name == "precision" for parameter in described.parameters)
-        self.integers = tuple(own.get(name, name) for name in _CONVERTED)
+        self.integers = tuple(own[name] for name in _CONVERTED if name in own)
         self.types: list[Any] = []
         self.weights: tuple[str, ...] = ()
-        for parameter, arguments in described.dtypes:
-            names = tuple(own.get(name, name) for name in arguments if name not in _CONVERTED)
+        for parameter, of_type in described.dtypes:
+            typed = tuple(own[name] for name in of_type if name in own and name not in _CONVERTED)
             if parameter == "weight_dtype":
-                self.weights = names
+                self.weights = typed
             else:
-                self.types.append(_types(names, described.allowed[parameter]["enum"]))
+                self.types.append(_types(typed, described.allowed[parameter]["enum"]))
         self.sizes = tuple(_sizes(described, own))
         self.numbers = tuple(_numbers(described, own))
         self.texts = tuple(_texts(described, own))
@@ -78,6 +82,8 @@ class Limits:
         return self.refuse_weights(given)
 
     def refuse_weights(self, given: Given) -> str:
+        if not self.weights:
+            return ""
         weights = [(name, given[name]) for name in self.weights if isinstance(given.get(name), torch.Tensor)]
         names = self.types[0][0]
         rows = next((given[name] for name in names if isinstance(given.get(name), torch.Tensor)), None)
@@ -131,23 +137,22 @@ def _sizes(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     for parameter, axes in described.sizes:
         least, most, step, wanted = _wanted(described.allowed[parameter])
         for argument, axis in axes:
-            name = own.get(argument, argument)
-            words = f"{parameter} of {name} not {wanted}"
-            yield name, axis - ranks[argument], least, most, step, words
+            if name := own.get(argument):
+                yield name, axis - ranks[argument], least, most, step, f"{parameter} of {name} not {wanted}"
 
 
 def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     for parameter in described.parameters:
-        if parameter.type == "int" and parameter.minimum is not None:
-            name = own.get(parameter.name, parameter.name)
+        if parameter.name in own and parameter.type == "int" and parameter.minimum is not None:
+            name = own[parameter.name]
             least, most, step, wanted = _wanted(described.allowed[parameter.name])
             yield name, least, most, step, f"{name} not {wanted}"
 
 
 def _texts(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     for parameter in described.parameters:
-        if parameter.type == "str":
-            name = own.get(parameter.name, parameter.name)
+        if parameter.name in own and parameter.type == "str":
+            name = own[parameter.name]
             yield name, parameter.allowed, f"{name} not {either(parameter.allowed)}"
 
 

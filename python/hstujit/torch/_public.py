@@ -6,6 +6,7 @@ beyond its operator is here.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -33,10 +34,17 @@ _GROUPS = _most("hstu_norm_mul_dropout", "heads")
 
 @dataclass(frozen=True)
 class Substitute:
-    """A function in place of one of a package; ``refuses`` says of a call's arguments why it is not ours, or ""."""
+    """A function in place of one of a package.
+
+    Attributes:
+        refuses: says of a call's arguments why it is not ours, or "".
+        beyond_limits: likewise of what the operator refuses itself. That is asked where no error can be caught, and
+            behind an error: a call that is served is not slower for it.
+    """
 
     function: Function
     refuses: Callable[[Given], str]
+    beyond_limits: Callable[[Given], str]
 
 
 def _nothing(given: Given) -> str:
@@ -129,8 +137,10 @@ _MOVING = ("concat_2d_jagged", "split_2d_jagged")  # whose functions take intege
 
 def _substitute(function: Function, refuses: Callable[[Given], str]) -> Substitute:
     calling = calling_of(function)
-    limits = Limits(calling, moves=calling.operator in _MOVING)
-    return Substitute(function, lambda given: refuses(given) or limits.refuse(given))
+    limits = Limits(calling, inspect.signature(function).parameters, moves=calling.operator in _MOVING)
+    if calling.operator == "hstu_compute_output":  # which draws a seed before the operator can refuse anything
+        return Substitute(function, lambda given: refuses(given) or limits.refuse(given), limits.refuse)
+    return Substitute(function, refuses, limits.refuse)
 
 
 def _substitutes(namespace: ModuleType) -> dict[str, dict[str, Substitute]]:
