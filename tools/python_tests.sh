@@ -37,4 +37,4 @@ export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 "$environment/bin/python" tests/python/run.py
 # The same with kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md).
 HSTUJIT_TORCH_DISPATCH=python exec "$environment/bin/python" tests/python/run.py \
-  torch_operators torch_autocast torch_integers torch_compile torch_patch torch_native torch_driver
+  torch_operators torch_autocast torch_integers torch_compile torch_patch torch_fallback torch_native torch_driver

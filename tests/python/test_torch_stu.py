@@ -284,7 +284,7 @@ class Layers(unittest.TestCase):
         kept, longer = layer.k_cache, torch.tensor([1, 2, 1])
         for words, rows, more in (
             ("delta_x.shape[0] is 4; it must be a multiple of B = 3", x[:4], {}),
-            ("delta_x has dtype fp16; it must be bf16, as x was in the prefill", x[:3].half(), {}),
+            ("delta_x has dtype fp16; it must be bf16, which the prefill computed in", x[:3].half(), {}),
             ("delta_x has rank 1, shape (32,); it must be (B * new rows, embedding_dim)", x[0], {}),
             ("delta_x is on meta; it must be on cpu, as x was in the prefill", x[:3].to("meta"), {}),
             ("kv_caching_lengths[1] is 2; sequence 1 has 1 row", x[:3], {"kv_caching_lengths": longer}),
@@ -414,8 +414,8 @@ class Instances(unittest.TestCase):
             layer.instances()
         with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, r"prefill is \[8, 0\]; it must be lengths"):
             layer.instances(prefill=[8, 0])
-        with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, r"^\[0\].dtype is \"int32\""):
-            hstujit.Config(layer.instances(inference=8, dtype=torch.int32))
+        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "^dtype is torch.int32; it must be torch.bf"):
+            layer.instances(inference=8, dtype=torch.int32)
 
 
 @unittest.skipUnless(
