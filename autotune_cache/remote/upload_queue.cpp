@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace hstujit {
@@ -20,6 +21,8 @@ struct UploadQueue::Waiting {
   Upload upload;
 };
 
+// The thread has a share of it. A forked child has no such thread to give that back: nothing of this is destroyed
+// there, neither the lock that may look held nor the thread, whose stack is no longer the child's.
 struct UploadQueue::State {
   std::atomic<bool> stop{false};
   std::atomic<size_t> failed{0};
@@ -30,6 +33,7 @@ struct UploadQueue::State {
   bool busy = false;
   bool closing = false;
   bool dropped = false;  // logged
+  std::thread thread;
 };
 
 UploadQueue::UploadQueue(size_t max_uploads, size_t max_bytes, std::chrono::milliseconds last_wait, Log log)
@@ -41,13 +45,7 @@ UploadQueue::UploadQueue(size_t max_uploads, size_t max_bytes, std::chrono::mill
       state_(std::make_shared<State>()) {}
 
 UploadQueue::~UploadQueue() {
-  if (::getpid() != owner_) {
-    // The thread is the parent's, and so may be the lock. Its share of the state is never given back here, so that
-    // nothing of it is destroyed while it looks used.
-    if (thread_.joinable()) thread_.detach();
-    return;
-  }
-  if (!thread_.joinable()) return;
+  if (::getpid() != owner_ || !state_->thread.joinable()) return;
   size_t dropped = 0;
   {
     std::unique_lock lock(state_->mutex);
@@ -58,7 +56,7 @@ UploadQueue::~UploadQueue() {
     state_->waiting.clear();
     state_->stop = true;
   }
-  thread_.join();
+  state_->thread.join();
   dropped += state_->failed;
   if (dropped > 0) {
     log_.event(LogCategory::kCache, "uploads_dropped",
@@ -121,13 +119,13 @@ bool UploadQueue::take(Waiting waiting) {
 }
 
 bool UploadQueue::start() {
-  if (thread_.joinable()) return true;
+  if (state_->thread.joinable()) return true;
   // The program's signals are for the program's threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([state = state_] { work(*state); });
+    state_->thread = std::thread([state = state_] { work(*state); });
   } catch (const std::exception&) {
     // The system gives no thread, or no memory for one, at the moment: what waits goes with the next upload.
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

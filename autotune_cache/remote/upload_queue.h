@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "compiler/support/log.h"
 
@@ -40,7 +39,6 @@ class UploadQueue {
   const Log log_;
   const int owner_;  // the process that has the thread: a forked child has none
   std::shared_ptr<State> state_;
-  std::thread thread_;
 };
 
 }  // namespace hstujit

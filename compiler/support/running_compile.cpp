@@ -1,5 +1,7 @@
 #include "compiler/support/running_compile.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -17,6 +19,7 @@ constexpr int kRegistrations = 64;
 constexpr int kFirstRegistrations = 1000;  // of a first compile
 constexpr auto kEach = std::chrono::milliseconds(1);
 
+// Of one process: a forked child has one thread of its parent's, which compiles nothing there.
 struct Compiles {
   std::mutex mutex;
   std::condition_variable ended;
@@ -24,10 +27,11 @@ struct Compiles {
   bool exits = false;
 };
 
-Compiles& compiles() {
-  static auto& all = *new Compiles;  // never destroyed
-  return all;
-}
+// Never destroyed. A child's are others: the lock of its parent's may be held for ever, and what runs there never ends.
+Compiles* current = new Compiles;
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] { current = new Compiles; });
+
+Compiles& compiles() { return *current; }
 
 void wait_at_exit() {
   std::unique_lock lock(compiles().mutex);
@@ -45,14 +49,14 @@ void register_wait() {
 
 RunningCompile::RunningCompile() {
   const std::lock_guard lock(compiles().mutex);
-  may_run_ = !compiles().exits;
-  if (!may_run_) return;
+  if (compiles().exits) return;
+  counted_in_ = &compiles();
   register_wait();
   ++compiles().running;
 }
 
 RunningCompile::~RunningCompile() {
-  if (!may_run_) return;
+  if (counted_in_ != &compiles()) return;
   const std::lock_guard lock(compiles().mutex);
   if (!compiles().exits) register_wait();
   --compiles().running;
@@ -60,7 +64,7 @@ RunningCompile::~RunningCompile() {
 }
 
 Status RunningCompile::status() const {
-  return may_run_ ? Status() : Status(Code::kCompileFailed, "the process ends: nothing more is compiled");
+  return counted_in_ != nullptr ? Status() : Status(Code::kCompileFailed, "the process ends: nothing more is compiled");
 }
 
 FirstCompile::FirstCompile() {

@@ -21,7 +21,7 @@ class RunningCompile {
   Status status() const;
 
  private:
-  bool may_run_ = false;
+  const void* counted_in_ = nullptr;  // null: it must not run
 };
 
 // A compile in which a library makes static objects, as its first one is. exit() destroys those first that were made

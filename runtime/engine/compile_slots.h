@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "compiler/support/log.h"
@@ -11,37 +12,45 @@
 namespace hstujit {
 
 class CompileSlots {
+  // Whoever holds a slot or waits for one has a share. A forked child has none of its parent's threads to give theirs
+  // back: the condition variable, whose end waits for those that wait, is not destroyed there.
+  struct State {
+    explicit State(int count) : admitted(count) {}
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    int64_t arrived = 0;
+    int64_t admitted;  // of all that ever arrived: the count, and one more for each that has left
+  };
+
  public:
-  explicit CompileSlots(int count) : admitted_(count) {}
+  explicit CompileSlots(int count) : state_(std::make_shared<State>(count)) {}
 
   // A slot, from its construction, which waits for it, to its end.
   class Hold {
    public:
-    explicit Hold(CompileSlots& slots) : slots_(slots) {
-      std::unique_lock lock(slots_.mutex_);
-      const int64_t mine = slots_.arrived_++;
-      slots_.changed_.wait(lock, [&] { return mine < slots_.admitted_; });
+    explicit Hold(const CompileSlots& slots) : state_(slots.state_) {
+      std::unique_lock lock(state_->mutex);
+      const int64_t mine = state_->arrived++;
+      state_->changed.wait(lock, [&] { return mine < state_->admitted; });
     }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
     ~Hold() {
       {
-        const std::lock_guard lock(slots_.mutex_);
-        ++slots_.admitted_;
+        const std::lock_guard lock(state_->mutex);
+        ++state_->admitted;
       }
-      slots_.changed_.notify_all();
+      state_->changed.notify_all();
     }
 
    private:
     const DeferredEvents deferred_;  // a sink may want a slot
-    CompileSlots& slots_;
+    const std::shared_ptr<State> state_;
   };
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int64_t arrived_ = 0;
-  int64_t admitted_;  // of all that ever arrived: the count, and one more for each that has left
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace hstujit

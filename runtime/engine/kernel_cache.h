@@ -85,7 +85,7 @@ class KernelCache {
   Log log_;
   std::vector<std::string> dump_;
   int compile_jobs_;
-  mutable CompileSlots slots_;
+  CompileSlots slots_;
   std::function<Result<KernelCompilerPtr>()> compiler_;
   mutable std::atomic<int64_t> compiles_{0};
 

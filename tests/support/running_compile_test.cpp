@@ -2,6 +2,8 @@
 #include "compiler/support/running_compile.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -42,6 +44,24 @@ TEST(RunningCompileDeathTest, ExitWaitsForAFirstCompile) {
 TEST(RunningCompileDeathTest, ExitDestroysWhatAnotherCompileHasMade) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(compile_and_exit<RunningCompile>(), testing::ExitedWithCode(kDestroyed), "");
+}
+
+// What its parent compiles is not compiled there, and the child waits for nothing.
+TEST(RunningCompileTest, AForkedChildEndsWithoutItsParentsCompiles) {
+  const RunningCompile compile;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    {
+      const RunningCompile its_own;
+      if (!its_own.status().ok()) ::_exit(1);
+    }
+    std::exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(compile.status().ok());
 }
 
 }  // namespace
