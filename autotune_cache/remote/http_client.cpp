@@ -23,6 +23,9 @@ namespace {
 
 constexpr long kSlowBytesPerSecond = 1024;
 constexpr size_t kIdleConnections = 16;
+// Of one answer: of all its lines before and behind the body. libcurl keeps them, and bounds those behind it by
+// nothing.
+constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 
 struct Curl {
   decltype(&::curl_global_init) global_init = nullptr;
@@ -69,6 +72,11 @@ const Result<Curl>& curl() {
   return *opened;
 }
 
+struct Headers {
+  size_t bytes = 0;
+  bool too_long = false;
+};
+
 struct Body {
   std::string bytes;
   size_t max = 0;
@@ -76,18 +84,32 @@ struct Body {
   bool no_memory = false;
 };
 
+// Fewer bytes than were given: libcurl ends the request.
+constexpr size_t kEnd = 0;
+
+size_t count_header(char* /*line*/, size_t size, size_t count, void* user) {
+  Headers& headers = *static_cast<Headers*>(user);
+  const size_t bytes = size * count;
+  if (bytes > kMaxHeaderBytes - headers.bytes) {
+    headers.too_long = true;
+    return kEnd;
+  }
+  headers.bytes += bytes;
+  return bytes;
+}
+
 size_t take_bytes(char* data, size_t size, size_t count, void* user) {
   Body& body = *static_cast<Body*>(user);
   const size_t bytes = size * count;
   if (bytes > body.max - body.bytes.size()) {
     body.too_long = true;
-    return 0;  // fewer than were given: libcurl ends the request
+    return kEnd;
   }
   try {
     body.bytes.append(data, bytes);
   } catch (const std::exception&) {  // no exception goes through libcurl's frames
     body.no_memory = true;
-    return 0;
+    return kEnd;
   }
   return bytes;
 }
@@ -162,6 +184,7 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   }
   const std::string url = url_.base + request.path;
   std::array<char, CURL_ERROR_SIZE> reason = {};
+  Headers headers_of_answer;
   Body body;
   body.max = request.max_bytes;
   api.reset(handle);
@@ -174,6 +197,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   api.set(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
   api.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(times_.stalled.count()));
   api.set(handle, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  api.set(handle, CURLOPT_HEADERFUNCTION, &count_header);
+  api.set(handle, CURLOPT_HEADERDATA, &headers_of_answer);
   api.set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
   api.set(handle, CURLOPT_WRITEDATA, &body);
 #if LIBCURL_VERSION_NUM >= 0x075700
@@ -207,12 +232,18 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   if (code == CURLE_OK) {
     answer.status = static_cast<int>(status);
     answer.body = std::move(body.bytes);
+  } else if (headers_of_answer.too_long) {
+    answer.failure = "the headers of its answer are too long";
+    answer.detail = fmt::format("the headers and trailers of the answer have more than {} bytes", kMaxHeaderBytes);
   } else if (body.too_long) {
     answer.failure = "its answer is too long";
     answer.detail = fmt::format("the answer has more than {} bytes", request.max_bytes);
   } else if (body.no_memory) {
     answer.no_memory = true;
     answer.failure = answer.detail = "there is no memory for its answer";
+  } else if (code == CURLE_OUT_OF_MEMORY) {
+    // That is also what libcurl says of a line whose end does not come.
+    answer.failure = answer.detail = "a header line of its answer is too long, or libcurl has no memory";
   } else {
     answer.failure = api.text(code);
     // libcurl shows the URL of a proxy as it is.

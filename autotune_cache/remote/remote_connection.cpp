@@ -80,20 +80,31 @@ void RemoteConnection::failed(uint64_t attempt, const std::string& kind, const s
   log_once(kind, "remote_failed", path, reason);
 }
 
+void RemoteConnection::answered(uint64_t attempt, const std::string& path, bool slow) {
+  if (!slow) {
+    backoff_.worked();
+    return;
+  }
+  failed(attempt, "slow", path,
+         fmt::format("it takes more than {} ms to answer, which counts as a failure", options_.slow.count()));
+}
+
 Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path, size_t max_bytes,
                                                         const std::atomic<bool>* stop, const Fetched* first) {
   const Status unusable(Code::kIo, "the remote cache does not answer");
   if (client() == nullptr) return unusable;
   const std::optional<uint64_t> attempt = first != nullptr ? first->attempt : backoff_.begin();
   if (!attempt) return unusable;
+  const auto start = std::chrono::steady_clock::now();
   HttpAnswer answer = client_->send({"GET", path, {}, max_bytes, stop});
-  if (answer.ok()) return Fetched{std::move(answer.body), *attempt};
+  const bool slow = (first != nullptr && first->slow) || std::chrono::steady_clock::now() - start > options_.slow;
+  if (answer.ok()) return Fetched{std::move(answer.body), *attempt, slow};
   if (answer.status == kNotThere || answer.status == kGone) {
-    backoff_.worked();
+    answered(*attempt, path, slow);
     return Status(Code::kNotFound, "it is not in the remote cache");
   }
   if (answer.no_memory) {
-    backoff_.worked();
+    answered(*attempt, path, slow);
     return Status(Code::kOutOfMemory, answer.detail);
   }
   if (stop != nullptr && *stop) return unusable;
@@ -102,13 +113,13 @@ Result<RemoteConnection::Fetched> RemoteConnection::get(const std::string& path,
   return unusable;
 }
 
-void RemoteConnection::accept() {
+void RemoteConnection::accept(const Fetched& fetched, const std::string& path) {
   wrong_ = 0;
-  backoff_.worked();
+  answered(fetched.attempt, path, fetched.slow);
 }
 
 void RemoteConnection::distrust(const Fetched& fetched, const std::string& path, std::string_view reason) {
-  if (++wrong_ > kWrongAnswersBorne) backoff_.failed(fetched.attempt);
+  if (++wrong_ > kWrongAnswersBorne || fetched.slow) backoff_.failed(fetched.attempt);
   log_once("wrong bytes", "remote_failed", path, fmt::format("it gives what was not asked for: {}", reason));
 }
 

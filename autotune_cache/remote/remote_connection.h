@@ -19,6 +19,7 @@ namespace hstujit {
 struct RemoteOptions {
   bool upload = true;
   HttpTimes times;
+  std::chrono::milliseconds slow{3000};         // an answer that takes longer is used, and counts as a failure, too
   std::chrono::milliseconds first_pause{5000};  // after a failure the remote is left alone
   std::chrono::milliseconds max_pause{300000};  // twice as long each time, up to this
   std::chrono::milliseconds last_wait{5000};    // for uploads, at the end
@@ -33,13 +34,14 @@ class RemoteConnection {
   struct Fetched {
     std::string body;
     uint64_t attempt = 0;
+    bool slow = false;
   };
   // Of "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
   // just now, which is logged already, and kOutOfMemory where there is no memory for its answer. What it gave is
   // nobody's before accept or distrust. `first`: what the same entry began with, when this is another part of it.
   Result<Fetched> get(const std::string& path, size_t max_bytes, const std::atomic<bool>* stop = nullptr,
                       const Fetched* first = nullptr);
-  void accept();
+  void accept(const Fetched& fetched, const std::string& path);
   // These bytes are not what was asked for. It becomes a failure as any other when it goes on.
   void distrust(const Fetched& fetched, const std::string& path, std::string_view reason);
 
@@ -57,6 +59,8 @@ class RemoteConnection {
   // Null when there is no libcurl, which is logged once.
   HttpClient* client();
   void failed(uint64_t attempt, const std::string& kind, const std::string& path, std::string_view reason);
+  // Of an answer that is as it should be. A slow one costs whoever waits for it more than it is worth.
+  void answered(uint64_t attempt, const std::string& path, bool slow);
   void log_once(const std::string& kind, std::string_view event, const std::string& path, std::string_view reason);
   HttpAnswer put_once(const std::string& path, std::string_view body, const std::atomic<bool>* stop);
 

@@ -51,7 +51,7 @@ struct RemoteLayer::State {
   // blame.
   Status wrong(const RemoteConnection::Fetched& fetched, const std::string& path, const Status& status) {
     if (is_system_failure(status)) {
-      connection.accept();
+      connection.accept(fetched, path);
       return status;
     }
     connection.distrust(fetched, path, status.message());
@@ -72,7 +72,7 @@ struct RemoteLayer::State {
     if (!cubin.ok()) return cubin.status();
     Result<LoadedArtifact> loaded = check_artifact(entry->body, std::move(cubin->body), arch, digest);
     if (!loaded.ok()) return wrong(*cubin, cubin_path, loaded.status());
-    connection.accept();
+    connection.accept(*cubin, cubin_path);
     return loaded;
   }
 
@@ -83,7 +83,7 @@ struct RemoteLayer::State {
     if (!entry.ok()) return entry.status();
     Result<TuningRecord> record = parse_record(entry->body, digest);
     if (!record.ok()) return wrong(*entry, path, record.status());
-    connection.accept();
+    connection.accept(*entry, path);
     return record;
   }
 

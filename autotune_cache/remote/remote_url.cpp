@@ -80,6 +80,9 @@ Result<RemoteUrl> parse_remote_url(std::string_view text) {
       percent_decoded(colon == std::string_view::npos ? std::string_view() : credentials.substr(colon + 1));
   if (!user || !password || (at != std::string_view::npos && user->empty()))
     return refused("has no user before \"@\", or a \"%\" there without two hexadecimal digits");
+  // libcurl would take what stands before it for the whole.
+  if (user->find('\0') != std::string::npos || password->find('\0') != std::string::npos)
+    return refused("has a %00 in the user or password");
 
   std::string_view path = slash == std::string_view::npos ? std::string_view() : text.substr(slash);
   while (path.ends_with('/')) path.remove_suffix(1);
