@@ -19,8 +19,21 @@ function(hstujit_shared_library)
   if(HSTUJIT_LLD)
     target_link_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Wl,--icf=all,-O2>)
   endif()
-  set_target_properties(${ARG_NAME} PROPERTIES
-    LINK_DEPENDS ${script}
-    BUILD_RPATH_USE_ORIGIN ON
-    INSTALL_RPATH $ORIGIN)
+  set_target_properties(${ARG_NAME} PROPERTIES LINK_DEPENDS ${script})
+  hstujit_runpath(${ARG_NAME} FROM ${CMAKE_LIBRARY_OUTPUT_DIRECTORY} INSTALLED_FROM ${CMAKE_INSTALL_FULL_LIBDIR})
+endfunction()
+
+# hstujit_runpath(target FROM <folder of the build> INSTALLED_FROM <folder>)
+#
+# Where what is installed looks for the libraries: beside itself, wherever that is. Both trees have the same text. CMake
+# would exchange one for another at the installation, and makes room for that by ":" at the end, which the loader takes
+# for the current folder.
+function(hstujit_runpath target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "FROM;INSTALLED_FROM" "")
+  file(RELATIVE_PATH built ${ARG_FROM} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  file(RELATIVE_PATH installed ${ARG_INSTALLED_FROM} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(folders $ORIGIN/${installed} $ORIGIN/${built})
+  list(TRANSFORM folders REPLACE "/$" "")
+  list(REMOVE_DUPLICATES folders)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${folders}" BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
