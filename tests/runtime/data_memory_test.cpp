@@ -3,6 +3,7 @@
 #include "runtime/tuning/data/data_memory.h"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime/operations/operation.h"
@@ -93,6 +94,80 @@ TEST(DataMemory, AProcessMayHaveLessThanTheMachine) {
   }));
 }
 
+class CheckedRun : public RuntimeTest {
+ protected:
+  // Bytes, of a process of its own.
+  double peak(const Config& config) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      OperationOptions options;
+      options.backend = Backend::kHost;
+      options.check = true;
+      const Status status = run(make_engine(), config, options).status;
+      if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+      ::_exit(status.ok() ? 0 : 1);
+    }
+    int status = -1;
+    rusage used{};
+    EXPECT_EQ(::wait4(child, &status, 0, &used), child);
+    EXPECT_EQ(status, 0);
+    return 1024.0 * static_cast<double>(used.ru_maxrss);
+  }
+};
+
+// Of every family: rows, sums, products, sequences, caches, attention and programs; narrow and wide rows; all types.
+TEST_F(CheckedRun, TakesNoMoreThanIsEstimated) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_BINARY_DIR "/lib/libhstujit_host.so";
+  if (::access(values_["HSTUJIT_HOST_LIBRARY"].c_str(), R_OK) != 0) GTEST_SKIP() << "this build has no host backend";
+  constexpr const char* kSequences = R"("max_seq_len": 128, "lengths": {{"low": 1, "high": 1, "batch": {}}}, )";
+  constexpr const char* kRows = R"("rows": {}, )";
+  constexpr const char* kHeads = R"("heads": 2, "attn_dim": 64, "hidden_dim": 64)";
+  const struct {
+    const char* op;
+    const char* size;
+    std::string parameters;
+    int small, large;
+    bool forward_only = false;
+  } cases[] = {
+      {"complete_cumsum", kRows, R"("directions": ["forward"])", 1000, 1500000},
+      {"silu", kRows, R"("width": 1)", 100, 1000000},
+      {"silu", kRows, R"("width": 256, "dtype": "fp32")", 100, 10000},
+      {"layer_norm", kRows, R"("width": 250)", 100, 10000},
+      {"hstu_norm_mul_dropout", kRows, R"("heads": 2, "width": 64)", 100, 20000},
+      {"addmm", kRows, R"("k": 64, "n": 64)", 100, 30000},
+      {"addmm_wgrad", kRows, R"("k": 64, "n": 64, "dtype": "fp32")", 100, 30000},
+      {"jagged_dense_bmm_broadcast_add", kSequences, R"("k": 64, "n": 64)", 2, 200},
+      {"concat_2d_jagged", kSequences, R"("width": 64)", 2, 300},
+      {"jagged_to_padded_dense", kSequences, R"("width": 3, "dtype": "fp32")", 2, 3000},
+      {"add_timestamp_positional_embeddings", kSequences, R"("width": 64)", 2, 300},
+      {"update_kv_cache", kSequences, kHeads, 2, 100},
+      {"hstu_attention", kSequences, kHeads, 2, 60},
+      {"delta_hstu_attention", kSequences, kHeads, 2, 100},
+      {"norm_attention", kSequences, kHeads, 2, 60},
+      {"stu_layer", kSequences, R"("width": 128, "heads": 2, "attn_dim": 64, "hidden_dim": 64)", 2, 30},
+  };
+  for (const auto& each : cases) {
+    const auto config = [&](int size) {
+      return config_of(fmt::format(R"({{"name": "x", "op": "{}", {}{}}})", each.op,
+                                   fmt::format(fmt::runtime(each.size), size), each.parameters));
+    };
+    const auto estimate = [&](const Config& config) {
+      const Instance& instance = config.instances[0];
+      double most = 0;
+      for (const Direction direction : instance.directions) {
+        const int64_t max_seq_len = instance.max_seq_lens[0];
+        most = std::max(most, data_memory(*instance.spec, direction, batch_size(instance, max_seq_len, kAllRows),
+                                          max_seq_len, DrawnFor::kChecking));
+      }
+      return most;
+    };
+    const Config small = config(each.small), large = config(each.large);
+    const double measured = peak(large) - peak(small), estimated = estimate(large) - estimate(small);
+    EXPECT_LE(measured, estimated + 4e6) << each.op << " " << each.parameters;
+    EXPECT_GE(measured, 0.4 * estimated) << each.op << " " << each.parameters;
+  }
+}
 class OutOfMemory : public RuntimeTest {};
 
 TEST_F(OutOfMemory, AnInstanceThatRunsOutOfMemoryFailsAndTheOthersGoOn) {

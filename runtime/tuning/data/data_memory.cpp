@@ -16,23 +16,25 @@
 #include "compiler/support/cgroup.h"
 #include "compiler/support/integers.h"
 #include "compiler/support/text.h"
+#include "runtime/tuning/data/strided_data.h"
 
 namespace hstujit {
 
 namespace {
 
-// Bytes of an element while data are made: as float64 and packed, or packed alone; and with the answer in float64, two
-// outputs, and spread copies of all. Measured on the host with fp32: 13 and 34.
-constexpr double kDrawnBytes = 16, kPackedBytes = 4, kCheckedBytes = 36;
+// Of an element as it is drawn and as a reference gives it: float64, or int64.
+constexpr double kValueBytes = 8;
+// Of any element while data are made, and of one that is only repeated for timing.
+constexpr double kDrawnBytes = 16, kPackedBytes = 4;
+// Of an element of an input, what a reference keeps beside it: rounded ones, sums of threads. Measured with products.
+constexpr double kReferenceBytes = 4;
+// Times that a run holds the packed tensors: as they are drawn, as the launch leaves them, and of a repeated one.
+constexpr double kRunImages = 3, kCheckedImages = 2;
 // Of what a program's steps leave to one another: the answer in float64 and its variance.
 constexpr double kBetweenStepsBytes = 16;
 // Of a sequence, for each tensor that has a number of it: integers, and those of the copies that a comparison makes.
 // Measured on the host, 80 and a few of the sequence.
 constexpr double kSequenceBytes = 96;
-
-double bytes_of_element(DrawnFor use) {
-  return use == DrawnFor::kChecking ? kCheckedBytes : use == DrawnFor::kRunning ? kDrawnBytes : kPackedBytes;
-}
 
 // What is generated together, and whether its size follows from the batch, or from the instance's parameters alone.
 struct DataShare {
@@ -68,29 +70,58 @@ struct DataBatch {
     return rows ? dimension.size(size.rows_of(dimension.symbol)) : 1;
   }
 
+  std::vector<int64_t> shape(const Argument& argument) const {
+    std::vector<int64_t> shape;
+    for (const Dimension& dimension : argument.shape) shape.push_back(extent(dimension));
+    return shape;
+  }
+
   DataShare share(const Argument& argument, double bytes) const {
     DataShare share{argument.name, bytes};
-    for (const Dimension& dimension : argument.shape) {
-      share.bytes *= static_cast<double>(extent(dimension));
-      share.of_batch = share.of_batch || !dimension.is_constant();
-    }
+    for (const Dimension& dimension : argument.shape) share.of_batch = share.of_batch || !dimension.is_constant();
     if (!share.of_batch) share.shape = " " + shape_text(argument);
     return share;
   }
 };
 
+double elements_of(const std::vector<int64_t>& shape) {
+  double elements = 1;
+  for (const int64_t size : shape) elements *= static_cast<double>(size);
+  return elements;
+}
+
+// What a comparison holds of a tensor at its peak: contiguous and strided ones, each as it was drawn and as the launch
+// leaves it; the values of an input for both, or an output's answer; and what one output at a time is looked at with.
+double checked_bytes(const Argument& argument, const std::vector<int64_t>& shape) {
+  const double element = static_cast<double>(size_of(argument.dtype)), elements = elements_of(shape);
+  const double aligned = element * aligned_elements(argument, shape);
+  const double strided = element * spread_elements(argument, shape);
+  const double images = kCheckedImages * (aligned + strided);
+  if (argument.role == ArgumentRole::kInput) return images + (2 * kValueBytes + kReferenceBytes) * elements;
+  // Gathered from its strided rows, while that grows; then as integers, or beside two estimates of its variance.
+  const double gathered = strided + 3 * element * elements;
+  const double compared = (element + (is_integer(argument.dtype) ? 1 : 2) * kValueBytes) * elements;
+  return images + kValueBytes * elements + std::max(gathered, compared);
+}
+
+double bytes_of_tensor(const Argument& argument, const std::vector<int64_t>& shape, DrawnFor use) {
+  if (use == DrawnFor::kChecking) return checked_bytes(argument, shape);
+  const double element = static_cast<double>(size_of(argument.dtype));
+  const double drawn = std::max(kDrawnBytes, kValueBytes + kRunImages * element);
+  // Rows are repeated for timing; what has none is drawn whole.
+  const bool repeated = use == DrawnFor::kTiming && (has_rows(argument) || has_parts(argument));
+  return elements_of(shape) * (repeated ? std::max(kPackedBytes, element) : drawn);
+}
+
 std::vector<DataShare> shares_of(const OpSpec& spec, Direction direction, const DataBatch& batch, DrawnFor use) {
   const Signature signature = spec.signature(direction);
-  const double bytes = bytes_of_element(use);
   DataShare lengths{"the lengths", 0, true};
   std::vector<DataShare> shares;
   for (const Argument& argument : signature) {
     if (argument.semantic == Semantic::kOffsets || argument.semantic == Semantic::kCounts) {
       lengths.bytes += static_cast<double>(batch.size.sequences) * kSequenceBytes;
     } else if (argument.kind == ArgumentKind::kTensor) {
-      // Rows are repeated for timing; what has none is drawn whole.
-      const bool repeated = has_rows(argument) || has_parts(argument);
-      shares.push_back(batch.share(argument, repeated ? bytes : std::max(bytes, kDrawnBytes)));
+      shares.push_back(batch.share(argument, bytes_of_tensor(argument, batch.shape(argument), use)));
     }
   }
   shares.insert(shares.begin(), std::move(lengths));
@@ -98,7 +129,7 @@ std::vector<DataShare> shares_of(const OpSpec& spec, Direction direction, const 
   if (program == nullptr || use != DrawnFor::kChecking) return shares;
   DataShare between{"what its steps leave to one another", 0, true};
   for (const Argument& temporary : program->temporaries)
-    between.bytes += batch.share(temporary, kBetweenStepsBytes).bytes;
+    between.bytes += kBetweenStepsBytes * elements_of(batch.shape(temporary));
   shares.push_back(std::move(between));
   return shares;
 }
@@ -148,6 +179,12 @@ DataRoom data_room() {
 }
 
 }  // namespace
+
+double data_memory(const OpSpec& spec, Direction direction, const BatchSize& batch, int64_t max_seq_len, DrawnFor use) {
+  Lengths lengths;
+  lengths.max_seq_len = max_seq_len;
+  return bytes_of(shares_of(spec, direction, {batch, max_seq_len, spec.generated_sizes(lengths)}, use));
+}
 
 Status check_data_memory(const OpSpec& spec, Direction direction, const BatchSize& batch, int64_t max_seq_len,
                          DrawnFor use) {

@@ -10,6 +10,9 @@ namespace hstujit {
 // or times, which take less.
 enum class DrawnFor { kChecking, kRunning, kTiming };
 
+// Bytes that the tensors take at the peak, estimated: rather more than they do than less.
+double data_memory(const OpSpec& spec, Direction direction, const BatchSize& batch, int64_t max_seq_len, DrawnFor use);
+
 // kOutOfMemory when the tensors take more than the machine has, or than this process may have (ulimit -v): with the
 // bytes, the tensors that take them, and what in a config their sizes follow from.
 Status check_data_memory(const OpSpec& spec, Direction direction, const BatchSize& batch, int64_t max_seq_len,

@@ -66,7 +66,26 @@ std::vector<std::byte> packed_image(const ProblemData& problem, size_t index, co
   return packed;
 }
 
+// As lay_out makes it.
+double laid_out_elements(const std::vector<int64_t>& shape, int64_t width, int64_t gap) {
+  auto elements = static_cast<double>(width);
+  for (size_t d = shape.size() - 1; d-- > 0;)
+    elements = elements * static_cast<double>(shape[d]) + static_cast<double>(gap);
+  return elements + static_cast<double>(gap);
+}
+
 }  // namespace
+
+double aligned_elements(const Argument& argument, const std::vector<int64_t>& shape) {
+  if (shape.empty()) return 1;
+  return laid_out_elements(shape, shape.size() < 2 ? shape.back() : round_up(shape.back(), unit_of(argument)), 0);
+}
+
+double spread_elements(const Argument& argument, const std::vector<int64_t>& shape) {
+  if (shape.size() < 2) return aligned_elements(argument, shape);
+  const int64_t unit = unit_of(argument);
+  return laid_out_elements(shape, round_up(shape.back(), unit) + unit, unit);
+}
 
 bool is_strided(const ProblemData& problem, size_t argument) {
   return !problem.strides.empty() && !problem.strides[argument].empty();

@@ -19,6 +19,10 @@ void align_rows(ProblemData& problem);
 // and before the first element, as small as the alignment allows. `problem` comes from make_problem_data.
 ProblemData spread(const ProblemData& problem);
 
+// How many elements an image has room for, gaps included, after align_rows and after spread.
+double aligned_elements(const Argument& argument, const std::vector<int64_t>& shape);
+double spread_elements(const Argument& argument, const std::vector<int64_t>& shape);
+
 // The image of one argument, packed. kCheckFailed when a gap was written.
 Result<std::vector<std::byte>> gather(const ProblemData& problem, size_t argument, const std::vector<std::byte>& image);
 
