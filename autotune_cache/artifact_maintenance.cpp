@@ -112,7 +112,7 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     if (!unwanted) continue;
     if (const Status status = remove_artifact(*user_, entry.arch, entry.digest); !status.ok()) {
       warn_once("remove " + user_->root(), "not_removed", user_->root(), status.message());
-      ++report.not_removed;
+      if (report.not_removed++ == 0) report.not_removed_why = status;
       continue;
     }
     ++report.removed;

@@ -43,6 +43,7 @@ struct PruneReport {
   int64_t kept = 0;
   uint64_t kept_bytes = 0;
   int64_t not_removed = 0;  // entries that had to go and could not; they count as kept
+  Status not_removed_why;   // of the first of them
   int64_t leftovers = 0;    // files of interrupted writers that were removed
   Status unread;            // why some of the directory, or all of it, could not be looked at
 };

@@ -51,6 +51,9 @@ struct VerifiedFile {
 // Keeps a failure of the system in `failure`, unless that is null or holds one.
 void keep_failure(const Status& status, Status* failure);
 
+inline constexpr const char* kMissingLayer =
+    "it does not exist; HSTUJIT_CACHE_PATH names what is only read, and HSTUJIT_CACHE_DIR where kernels are kept";
+
 class CacheLayer {
  public:
   explicit CacheLayer(std::string path) : path_(std::move(path)) {}
@@ -61,6 +64,8 @@ class CacheLayer {
   // What logs and reports call it.
   const std::string& path() const { return path_; }
   virtual bool writable() const = 0;
+  // Whether it is only read and is not there: somebody named it who expected something in it.
+  virtual bool missing() const { return false; }
   // Its files, where it is a directory; null otherwise.
   virtual const CacheTree* tree() const { return nullptr; }
   // What keeps the whole layer from being used, if anything does. Nothing that is there is no trouble.

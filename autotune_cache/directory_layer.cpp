@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <tuple>
 
 #include "compiler/support/files.h"
@@ -101,6 +102,11 @@ std::vector<Stored> stored_texts(const CacheTree& tree, const fs::path& folder, 
 
 }  // namespace
 
+bool DirectoryLayer::missing() const {
+  std::error_code error;
+  return !writable_ && !fs::exists(path(), error);
+}
+
 Result<LoadedArtifact> DirectoryLayer::find_artifact(std::string_view arch, std::string_view digest) const {
   return load_artifact(tree_, arch, digest);
 }
@@ -143,6 +149,7 @@ std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
 }
 
 std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
+  if (missing()) return {{path(), kMissingLayer}};
   std::vector<VerifiedFile> folders;
   for_each_item(tree_, [&](const CacheItem& item) {
     if (const auto path = folder_passed_over(tree_, item))
@@ -156,6 +163,7 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
     const Status problem = tree_.problem();
     return {{path(), problem.message(), is_system_failure(problem)}};
   }
+  if (missing()) return {{path(), kMissingLayer}};
   std::vector<VerifiedFile> report;
   const auto add = [&](const CacheItem& item, const Status& status) {
     if (is_being_written(item, status)) return;

@@ -11,6 +11,7 @@ class DirectoryLayer : public CacheLayer {
       : CacheLayer(std::move(path)), writable_(writable), tree_(this->path(), trust, log) {}
 
   bool writable() const override { return writable_; }
+  bool missing() const override;
   const CacheTree* tree() const override { return &tree_; }
   Status health() const override { return tree_.health(); }
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;

@@ -2,25 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <system_error>
-
 #include "compiler/support/text.h"
 
 namespace hstujit {
 
 std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers) {
   std::vector<VerifiedFile> passed;
-  std::error_code error;
   for (const CacheLayerPtr& layer : layers) {
     if (layer->remote()) continue;
     const Status problem = layer->tree() != nullptr ? layer->tree()->problem() : layer->health();
     if (!problem.ok()) {
       passed.push_back({layer->path(), problem.message()});
-    } else if (!layer->writable() && !std::filesystem::exists(layer->path(), error)) {
-      passed.push_back({layer->path(),
-                        "it does not exist; HSTUJIT_CACHE_PATH names what is only read, and "
-                        "HSTUJIT_CACHE_DIR where kernels are kept"});
+    } else if (layer->missing()) {
+      passed.push_back({layer->path(), kMissingLayer});
     }
   }
   return passed;

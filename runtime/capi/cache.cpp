@@ -31,8 +31,9 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   HSTUJIT_RETURN_IF_ERROR(give_report(json, report));
   HSTUJIT_RETURN_IF_ERROR(pruned.unread);
   if (pruned.not_removed == 0) return {};
-  return Status(Code::kIo, fmt::format("{} kernel{} could not be removed", pruned.not_removed,
-                                       pruned.not_removed == 1 ? "" : "s"));
+  return Status(Code::kIo,
+                fmt::format("{} could not be removed{}: {}", counted(pruned.not_removed, "kernel"),
+                            pruned.not_removed == 1 ? "" : "; of the first", pruned.not_removed_why.message()));
 }
 
 Status check_operator(const std::string& op) {

@@ -166,6 +166,22 @@ TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
   EXPECT_TRUE(fails);
 }
 
+// Somebody expects something in it: a bundle without that would look whole.
+TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
+  const CacheLayers layers = open_layers({.user = path("origin"), .read_only = {path("gone")}}, Log());
+  for (const auto list : {&CacheLayer::passed_over, &CacheLayer::verify}) {
+    std::vector<VerifiedFile> named = gather(layers, list);
+    std::erase_if(named, [](const VerifiedFile& file) { return file.problem.empty(); });
+    ASSERT_EQ(named.size(), 1u);
+    EXPECT_EQ(named[0].path, path("gone"));
+    EXPECT_THAT(named[0].problem, HasSubstr("it does not exist; HSTUJIT_CACHE_PATH names what is only read"));
+  }
+  const Status status = export_bundle(layers, {}, layers).status();
+  EXPECT_EQ(status.code(), Code::kIo);
+  EXPECT_THAT(status.message(), HasSubstr("gone\" is not read: it does not exist"));
+  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &CacheLayer::passed_over).empty()) << "nothing was written yet";
+}
+
 TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {
   const CacheDirectories directories = {.user = path("origin"), .read_only = {write("no bundle")}};
   ArtifactStore store(directories, log());

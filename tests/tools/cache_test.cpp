@@ -52,6 +52,26 @@ TEST(Cache, PathFollowsOptionThenEnvironment) {
   EXPECT_THAT(none.err, HasSubstr("HSTUJIT_CACHE_DIR"));
 }
 
+// prune is about the directory that is written alone.
+TEST(Cache, WhatIsOnlyReadAndPassedOverIsNamed) {
+  const Scratch scratch;
+  std::filesystem::create_directories(scratch.cache());
+  const std::string cut = scratch.file("cut.tar.zst", "no bundle"), gone = (scratch.path() / "gone").string();
+  for (const std::string& layer : {cut, gone}) {
+    const auto cache = [&](std::vector<std::string> command) {
+      command.insert(command.begin(), "cache");
+      command.insert(command.end(), {"--cache-dir", scratch.cache()});
+      return hstujit_tool(command, {{"HSTUJIT_CACHE_PATH", layer}});
+    };
+    EXPECT_THAT(cache({"ls"}).err, HasSubstr(layer + " is not read: "));
+    EXPECT_EQ(cache({"ls", "--json"}).json()["not_read"][0]["path"], layer);
+    EXPECT_EQ(cache({"verify"}).code, kFailed);
+    EXPECT_EQ(cache({"export", (scratch.path() / "bundle").string()}).code, kFailed);
+    EXPECT_FALSE(std::filesystem::exists(scratch.path() / "bundle"));
+    EXPECT_EQ(cache({"prune", "--max-bytes", "0"}).code, kDone);
+  }
+}
+
 TEST(Cache, VerifyNamesAFileWhoseNameIsNoUtf8) {
   const Scratch scratch;
   const std::filesystem::path folder = std::filesystem::path(scratch.cache()) / "v1" / "sm_90a" / "ab";

@@ -129,8 +129,6 @@ size_t print_pruning(const Json& report, const Options&) {
         count_text(number_of(report, "removed"), "kernel"), bytes_text(number_of(report, "removed_bytes")),
         text_of(report, "kept"), bytes_text(number_of(report, "kept_bytes")),
         count_text(number_of(report, "leftovers"), "leftover"));
-  if (const double stay = number_of(report, "not_removed"); stay > 0)
-    print("{} could not be removed; HSTUJIT_LOG=cache says why\n", count_text(stay, "kernel"));
   return 0;
 }
 
