@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "compiler/spec/aliases.h"
+#include "compiler/spec/op_spec.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
@@ -37,6 +38,17 @@ Status read_enumeration(const Json& json, const FieldRules& rules, const std::st
     }
   }
   return choice_error(json, rules, path, write_field(value));
+}
+
+// By another name than a misspelt "directions".
+bool asks_for_backward(std::string_view name, const std::vector<std::string_view>& meant,
+                       const std::vector<std::string_view>& allowed) {
+  return meant.size() == 1 && meant.front() == "directions" && closest(name, allowed) != "directions";
+}
+
+bool has_backward(std::string_view op) {
+  const Result<OpSpecPtr> spec = smallest_op_spec(op);
+  return !spec.ok() || (*spec)->supports(Direction::kBackward);
 }
 
 }  // namespace
@@ -73,7 +85,11 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       const std::vector<std::string_view> meant = meant_names(name, allowed);
       for (const std::string_view other : meant) mistakes.expect_at(join_path(path, other));
       hint = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";
-      hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
+      if (asks_for_backward(name, meant, allowed) && !op.empty() && !has_backward(op)) {
+        hint = ", which has no backward";
+      } else {
+        hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
+      }
     }
     const bool placed = name.size() <= kLongestPlaced;
     const std::string shown = join_path(path, name.substr(0, kLongestPlaced));

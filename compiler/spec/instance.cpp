@@ -334,6 +334,19 @@ void InstanceReader::read_size(const InstanceEntry& entry, const std::string& op
   instance.max_seq_lens = read_once(integers_, entry, "max_seq_len", place, mistakes, parse_max_seq_lens);
 }
 
+namespace {
+
+// The end of a sentence that says what a delta_len may be.
+std::string lists_of_delta_len(std::string_view op) {
+  constexpr const char* kField = "jagged_queries";
+  if (is_entry_field(op, kField)) return fmt::format(", or {}=true with a list of them", kField);
+  std::vector<std::string_view> others = operator_names();
+  std::erase_if(others, [](std::string_view other) { return !is_entry_field(other, kField); });
+  return fmt::format("; {} has lists of them, with {}=true", fmt::join(others, " or "), kField);
+}
+
+}  // namespace
+
 // One number, or a list where sequences may have different ones.
 SharedIntegers InstanceReader::read_delta_len(const InstanceEntry& entry, const std::string& path, const OpSpec* spec,
                                               Mistakes& mistakes) {
@@ -341,8 +354,9 @@ SharedIntegers InstanceReader::read_delta_len(const InstanceEntry& entry, const 
   if (given.is_array() && spec != nullptr && find_argument(spec->signature(Direction::kForward), "seq_offsets_q") < 0) {
     mistakes.check(path, Status(Code::kInvalidConfig,
                                 fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: "
-                                            "{}, or jagged_queries=true with a list of them",
-                                            path, brief_json(given), describe_rules(kDeltaLenRules, 0))));
+                                            "{}{}",
+                                            path, brief_json(given), describe_rules(kDeltaLenRules, 0),
+                                            lists_of_delta_len(spec->op()))));
     return {};
   }
   return read_once(integers_, entry, "delta_len", path, mistakes,

@@ -50,6 +50,9 @@ TEST(Config, ADeltaLenThatIsWrong) {
       config_error(one_delta(R"("delta_len": [1, 2])")),
       "model.json:2:67: ops[0].delta_len is [1,2], but every sequence has the same number of rows of q; allowed: an "
       "integer from 0 to 268435456 (rows of q of a sequence), or jagged_queries=true with a list of them");
+  EXPECT_THAT(config_error(R"({"version": 1, "ops": [{"name": "a", "op": "cached_stu_layer", "width": 64,
+                  "attn_dim": 32, "hidden_dim": 32, "max_seq_len": 8, "delta_len": [1, 2]}]})"),
+              HasSubstr("(rows of q of a sequence); delta_hstu_attention has lists of them, with jagged_queries=true"));
   EXPECT_THAT(config_error(one_delta(R"("jagged_queries": true, "delta_len": [])")),
               HasSubstr("ops[0].delta_len is []; allowed: a list of at least one delta_len"));
   EXPECT_THAT(config_error(one_delta(R"("jagged_queries": true, "delta_len": [1, 0.5])")),

@@ -18,6 +18,7 @@ namespace hstujit {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing::StartsWith;
@@ -135,6 +136,16 @@ TEST(Mistakes, WhatLaunchesTakeIsNamed) {
   EXPECT_THAT(
       line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "batch_size": 4)"),
       HasSubstr("batch_size (value 4) is not a known field of hstu_attention, did you mean \"lengths.batch\"?"));
+}
+
+TEST(Mistakes, WhoeverAsksForTheBackwardThatThereIsNotIsTold) {
+  const auto line = [](const char* fields) {
+    return lines_of(R"({"version": 1, "ops": [{"name": "a", "training": true, )" + std::string(fields) + "}]}").front();
+  };
+  EXPECT_THAT(line(R"("op": "cached_stu_layer", "width": 8, "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8)"),
+              EndsWith("training (value true) is not a known field of cached_stu_layer, which has no backward"));
+  EXPECT_THAT(line(R"("op": "silu", "width": 8, "rows": 8)"),
+              EndsWith("training (value true) is not a known field of silu, did you mean \"directions\"?"));
 }
 
 TEST(Mistakes, TwentyAreSaidAndTheOthersCounted) {
