@@ -99,7 +99,7 @@ double checked_bytes(const Argument& argument, const std::vector<int64_t>& shape
   const double images = kCheckedImages * (aligned + strided);
   if (argument.role == ArgumentRole::kInput) return images + (2 * kValueBytes + kReferenceBytes) * elements;
   // Gathered from its strided rows, while that grows; then as integers, or beside two estimates of its variance.
-  const double gathered = strided + 3 * element * elements;
+  const double gathered = shape.size() < 2 ? 0 : strided + 3 * element * elements;
   const double compared = (element + (is_integer(argument.dtype) ? 1 : 2) * kValueBytes) * elements;
   return images + kValueBytes * elements + std::max(gathered, compared);
 }
