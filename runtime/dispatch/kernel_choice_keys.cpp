@@ -33,6 +33,12 @@ ProblemSize heuristic_size(const ProblemBucket& bucket) {
   size.max_seq_len = bucket.rows;
   switch (bucket.batch_class) {
     case BatchClass::kAny:
+      // All sequences of such a bucket are short: batches of them have many, as those of a class of their own, and many
+      // that are much shorter than the bucket.
+      if (bucket.rows > kSingleBucket && bucket.rows <= kShortMeanRows) {
+        size.batch = kShortBatch;
+        size.mean_fill = 0.3;
+      }
       break;
     case BatchClass::kSmall:
       size.small_batch = true;

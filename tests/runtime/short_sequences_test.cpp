@@ -307,6 +307,9 @@ TEST_F(ShortSequencesTest, TheHeuristicsBatchFollowsFromTheBucket) {
     EXPECT_LE(size.lengths.back(), bucket);
     EXPECT_EQ(heuristic_size({bucket, BatchClass::kShortSequences}).lengths, size.lengths);
   }
+  EXPECT_EQ(heuristic_size(kShortMeanRows).batch, kShortBatch) << "there is no such class, since all are short";
+  EXPECT_EQ(heuristic_size(kShortMeanRows + 1).batch, ProblemSize{}.batch);
+  EXPECT_EQ(heuristic_size(kSingleBucket).batch, ProblemSize{}.batch) << "it says no length";
   EXPECT_EQ(typical_short_lengths(256, 8), (std::vector<int64_t>{1, 2, 4, 6, 12, 25, 57, 149}));
 }
 

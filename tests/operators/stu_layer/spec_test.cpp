@@ -62,8 +62,8 @@ TEST(StuLayer, ForwardGivesWhatBackwardDoesNotComputeAgain) {
 TEST(StuLayer, StepsShareColumnsOfOneProjection) {
   const OpSpecPtr spec = stu("stu_layer");
   EXPECT_THAT(steps_of(*spec->program(Direction::kForward)),
-              ElementsAre("layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=normed_x",
-                          "addmm forward: input=uvqk_bias mat1=normed_x mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
+              ElementsAre("layer_norm forward: weight=input_norm_weight bias=input_norm_bias",
+                          "addmm forward: input=uvqk_bias mat1=out mat2=uvqk_weight alpha=1 beta=1 out=uvqk",
                           "hstu_attention forward: q=uvqk[64] k=uvqk[80] v=uvqk[32] out=attn[0]",
                           "hstu_norm_mul_dropout forward: x=attn u=uvqk[0] weight=output_norm_weight "
                           "bias=output_norm_bias out=y",
@@ -88,12 +88,16 @@ TEST(StuLayer, StepsShareColumnsOfOneProjection) {
 }
 
 // With heads as wide in q and k as in v.
-TEST(StuLayer, WhatIsProjectedLiesWhereAttentionWritesItsGradients) {
+TEST(StuLayer, WhatIsProjectedLiesWhereVQAndKAndTheirGradientsDo) {
   const std::vector<std::string> steps = steps_of(*stu("stu_layer", {{"attn_dim", 16}})->program(Direction::kBackward));
   EXPECT_THAT(steps[2], HasSubstr(" out=duvqk[32]"));
   EXPECT_EQ(steps[3], "addmm_wgrad forward: mat1=duvqk[32] alpha=1 out=doutput_weight");
   EXPECT_THAT(steps[4], HasSubstr(" out=duvqk[32]"));
   EXPECT_THAT(steps[5], HasSubstr(" dout=duvqk[32]"));
+  const std::vector<std::string> forward =
+      steps_of(*stu("stu_layer", {{"attn_dim", 16}})->program(Direction::kForward));
+  EXPECT_THAT(forward[3], HasSubstr(" out=uvqk[32]")) << "v, q and k were read";
+  EXPECT_THAT(forward[4], HasSubstr(" mat1=uvqk[32]"));
 }
 
 // v, q and k of a group lie in the columns of the next group's gradients, those of the last one in columns of dattn
@@ -120,7 +124,8 @@ TEST(StuLayer, AttentionOfGroupsOfHeads) {
 std::map<std::string, int64_t> columns_between(Json more) {
   more.update({{"heads", 4}, {"attn_dim", 16}, {"hidden_dim", 16}, {"width", 40}});
   std::map<std::string, int64_t> columns;
-  for (const Argument& temporary : stu("stu_layer", more)->program(Direction::kBackward)->temporaries)
+  const OpSpecPtr spec = stu("stu_layer", more);
+  for (const Argument& temporary : spec->program(Direction::kBackward)->temporaries)
     columns[temporary.name] = temporary.shape[1].bias;
   return columns;
 }
