@@ -81,6 +81,7 @@ void RemoteConnection::failed(uint64_t attempt, const std::string& kind, const s
 }
 
 void RemoteConnection::answered(uint64_t attempt, const std::string& path, bool slow) {
+  slow_ = slow;
   if (!slow) {
     backoff_.worked();
     return;
@@ -130,7 +131,7 @@ HttpAnswer RemoteConnection::put_once(const std::string& path, std::string_view 
 }
 
 bool RemoteConnection::put(const std::string& path, std::string_view body, const std::atomic<bool>* stop) {
-  if (!uploads_ || client() == nullptr) return false;
+  if (!uploads_ || slow_ || client() == nullptr) return false;
   const std::optional<uint64_t> upload_attempt = upload_backoff_.begin();
   if (!upload_attempt) return false;
   const std::optional<uint64_t> attempt = backoff_.begin();

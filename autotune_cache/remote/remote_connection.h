@@ -71,7 +71,8 @@ class RemoteConnection {
   Backoff backoff_;
   Backoff upload_backoff_;  // of a remote that answers and takes nothing
   std::atomic<bool> uploads_;
-  std::atomic<int> wrong_{0};  // answers in a row
+  std::atomic<int> wrong_{0};      // answers in a row
+  std::atomic<bool> slow_{false};  // the last answer was: an upload that works says nothing of the next one
   std::atomic<bool> collections_made_{false};
   std::once_flag opened_;
   Status open_status_;

@@ -245,28 +245,38 @@ Result<KernelChoice> estimated_choice(Engine& engine, const Wanted& wanted) {
   return choice;
 }
 
-// Under HSTUJIT_ON_MISS=fail: whether a cache has the kernel.
+// Whether a cache has the kernel.
 bool is_there(Engine& engine, const Wanted& wanted, const KernelConfig& config) {
   const OpSpecPtr borrowed(OpSpecPtr(), &wanted.spec);
   return engine.kernels().peek({borrowed, wanted.direction, config, wanted.device, engine.lineinfo()}) != nullptr;
 }
 
+// Whether this process can have no kernel of that config: no cache has it, and nothing may, or can, compile it.
+bool is_out_of_reach(Engine& engine, const Wanted& wanted, const KernelConfig& config) {
+  return !is_there(engine, wanted, config) && (engine.on_miss() == MissPolicy::kFail || !engine.compiler().ok());
+}
+
 // For a bucket of which nothing is known but what its other batches have: that, unless the cost model's estimates
 // differ from it in whether tiles have rows of several sequences. That is what tells the classes apart, and worth more
-// than the rest of a config that was measured on other lengths. A process that may not compile takes the kernel that
-// there is.
+// than the rest of a config that was measured on other lengths. Where the kernel of the estimate is out of reach, the
+// other batches' serves, if it is there: whoever prewarmed may have known no such class.
 Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
   Result<KernelChoice> own = estimated_choice(engine, wanted);
   const std::optional<Wanted> others = wanted.other_batches();
   if (!others) return own;
   std::optional<KernelChoice> found = decided_choice(engine, *others);
   if (!found) found = nearest_choice(engine, *others);
+  const bool decided = found.has_value();
+  if (!found && own.ok() && is_out_of_reach(engine, wanted, own->config)) {
+    Result<KernelChoice> estimate = estimated_choice(engine, *others);
+    if (estimate.ok() && is_there(engine, wanted, estimate->config)) found = *std::move(estimate);
+  }
   if (!found) return own;
   const std::string origin = fmt::format("bucket {}: {}", to_string(others->bucket), found->why);
   const bool differs = own.ok() && packs_sequences(own->config) != packs_sequences(found->config);
-  const bool only_other = differs && engine.on_miss() == MissPolicy::kFail && !is_there(engine, wanted, own->config) &&
-                          is_there(engine, wanted, found->config);
-  if (differs && !only_other) {
+  const bool only_other =
+      decided && differs && is_there(engine, wanted, found->config) && is_out_of_reach(engine, wanted, own->config);
+  if (decided && differs && !only_other) {
     own->not_taken = fmt::format("not what other batches have, which {} sequences ({})",
                                  packs_sequences(found->config) ? "packs" : "does not pack", origin);
     own->why = heuristic_why(wanted.device, *own);

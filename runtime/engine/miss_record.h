@@ -22,7 +22,7 @@ inline constexpr int kMissVersion = 1;
 
 enum class MissReason {
   kUntuned,     // no record had a winner for the key
-  kUncompiled,  // a record had, but no cache held its cubin
+  kUncompiled,  // a record had, or nothing is timed for the key (is_tuned), but no cache held the cubin
 };
 std::string_view to_string(MissReason reason);  // "untuned" "uncompiled"
 

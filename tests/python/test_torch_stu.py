@@ -140,8 +140,8 @@ class Layers(unittest.TestCase):
             ("max_attn_len", -2, "an integer from -1 to 268435456, or None"),
             ("contextual_seq_len", -1, "an integer from 0 to 268435456"),
             ("backward_head_groups", 0, "an integer from 1 to 1024"),
-            ("precision", "fp32", "tf32 or ieee"),
-            ("precision", None, "tf32 or ieee"),
+            ("precision", "fp32", "tf32, ieee or None"),
+            ("precision", 32, "tf32, ieee or None"),
             ("contextual_seq_len", None, "an integer from 0 to 268435456"),
         ):
             sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}

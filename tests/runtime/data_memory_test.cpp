@@ -128,7 +128,6 @@ TEST_F(CheckedRun, TakesNoMoreThanIsEstimated) {
     const char* size;
     std::string parameters;
     int small, large;
-    bool forward_only = false;
   } cases[] = {
       {"complete_cumsum", kRows, R"("directions": ["forward"])", 1000, 1500000},
       {"silu", kRows, R"("width": 1)", 100, 1000000},

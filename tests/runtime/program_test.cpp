@@ -136,9 +136,9 @@ TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
     FakeLaunch launch(*instance, lengths, kDLCUDA, direction);
     const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
-    // What forward leaves to itself, of 135 rows: uvqk, and y where normed_x was.
+    // What forward leaves to itself, of 135 rows: uvqk, in whose columns of v, q and k y lies, too.
     if (direction == Direction::kForward) {
-      EXPECT_EQ(*bytes, kRows * 2 * (512 + 384));
+      EXPECT_EQ(*bytes, kRows * 2 * 512);
     }
     std::vector<std::byte> memory(*bytes + 256);
     void* address = memory.data();
@@ -195,14 +195,13 @@ class ProgramMemoryTest : public ProgramTest {
 };
 
 TEST_F(ProgramMemoryTest, OfALayer) {
-  // uvqk, and y, where normed_x was.
-  EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kForward), (4 + 3) * 1024, 8);
+  // uvqk, in which y lies, too.
+  EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kForward), 4 * 1024, 8);
   // At attention: v, q and k, the gradient of uvqk, that of the attention output, and dq of fp32.
   EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kBackward), (3 + 4 + 1 + 2) * 1024, 64);
-  // Of v, q, k and dq a part.
-  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 2}}, Direction::kBackward), (1.5 + 4 + 1 + 1) * 1024, 64);
-  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (1 + 4 + 1 + 0.5) * 1024, 64)
-      << "u, and v, q and k";
+  // Of q, k and dq a part.
+  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 2}}, Direction::kBackward), (1 + 4 + 1 + 1) * 1024, 64);
+  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (4 + 1 + 0.5) * 1024, 64);
   const Json kept = {{"recompute_normed_x", false}, {"recompute_uvqk", false}, {"recompute_y", false}};
   EXPECT_NEAR(bytes_of_row(kept, Direction::kForward), 0, 8);
   EXPECT_NEAR(bytes_of_row(kept, Direction::kBackward), (4 + 1 + 2) * 1024, 64);
@@ -210,7 +209,7 @@ TEST_F(ProgramMemoryTest, OfALayer) {
 
 TEST_F(ProgramMemoryTest, OfAStack) {
   const Json four = {{"op", "stu_stack"}, {"layers", 4}};
-  EXPECT_NEAR(bytes_of_row(four, Direction::kForward), (4 + 3) * 1024, 8);
+  EXPECT_NEAR(bytes_of_row(four, Direction::kForward), 4 * 1024, 8);
   // Beside those of a layer, the gradients on both sides of it.
   EXPECT_NEAR(bytes_of_row(four, Direction::kBackward), (3 + 4 + 1 + 2 + 2) * 1024, 64);
 }

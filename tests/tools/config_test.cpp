@@ -202,13 +202,15 @@ TEST(Check, SaysWhatIsCompiled) {
   const auto report = known.json();
   EXPECT_EQ(report["valid"], true);
   EXPECT_EQ(report["device"]["arch"], "sm_90a");
-  EXPECT_EQ(report["keys"], 5);
+  EXPECT_EQ(report["keys"], 9);
   const auto keys = report["instances"][0]["keys"];
-  ASSERT_EQ(keys.size(), 4u) << known.out;
+  ASSERT_EQ(keys.size(), 8u) << known.out;
   EXPECT_EQ(keys[0]["bucket"], 128);
   EXPECT_EQ(keys[0]["max_seq_len"], nlohmann::json({100, 128}));
-  EXPECT_EQ(keys[1]["bucket"], 1024);
-  EXPECT_EQ(keys[3]["direction"], "backward");
+  EXPECT_EQ(keys[1]["bucket"], 128);
+  EXPECT_EQ(keys[1]["short_sequences"], true);
+  EXPECT_EQ(keys[2]["bucket"], 1024);
+  EXPECT_EQ(keys[7]["direction"], "backward");
   for (const auto& key : keys) {
     EXPECT_FALSE(key["config"]["skeleton"].get<std::string>().empty());
     EXPECT_FALSE(key["why"].get<std::string>().empty());

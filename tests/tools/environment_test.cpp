@@ -148,10 +148,10 @@ TEST(Environment, AWrongOverrideIsNoMistakeOfTheConfig) {
 
   const Outcome unfit = with("check", R"({"threads_per_row": 8})");
   EXPECT_EQ(unfit.code, kFailed) << unfit.err;
-  EXPECT_EQ(unfit.last_line(), "valid: 1 instance, 4 keys; 4 keys without a kernel");
+  EXPECT_EQ(unfit.last_line(), "valid: 1 instance, 8 keys; 8 keys without a kernel");
   EXPECT_THAT(unfit.err, HasSubstr("HSTUJIT_OVERRIDE.threads_per_row (value 8) is not a known field"));
   EXPECT_EQ(with("prewarm", R"({"threads_per_row": 8})").last_line(),
-            "prewarmed: 0 kernels, 0 compiled, 0 hits, 4 keys without a kernel");
+            "prewarmed: 0 kernels, 0 compiled, 0 hits, 8 keys without a kernel");
 }
 
 // No context can be created with these.

@@ -12,6 +12,15 @@ REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+@torch.compiler.assume_constant_result  # a graph is traced anew where the setting is another one
+def fp32_precision() -> str:
+    """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
+    matmul = torch.backends.cuda.matmul
+    if hasattr(matmul, "fp32_precision"):  # from PyTorch 2.9
+        return "tf32" if matmul.fp32_precision == "tf32" else "ieee"
+    return "tf32" if matmul.allow_tf32 else "ieee"
+
+
 def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor with elements that follow one another, as kernels read it."""
     return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()

@@ -63,6 +63,9 @@ def falling_back(original: Function, substitute: Substitute, calls: Calls, kept:
         try:
             result = substitute.function(**given)
         except _REFUSALS as error:
+            if "HSTUJIT_" in str(error):  # what the environment asks for is no limit of a call
+                calls.count("")
+                raise
             reason = substitute.beyond_limits(given)
             if not reason and _is_about_values(substitute.function, given, error):
                 calls.count("")
@@ -119,7 +122,7 @@ def _without_kernels(given: dict[str, Any], host: bool) -> str:
 
 def has_host_backend() -> bool:
     try:
-        torch.ops.hstujit.complete_cumsum(torch.ones(1, dtype=torch.int64))
+        torch.ops.hstujit.complete_cumsum(torch.ones(1, dtype=torch.int64, device="cpu"))
     except errors.NoHostBackendError:
         return False
     return True

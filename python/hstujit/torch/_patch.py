@@ -92,7 +92,7 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
                     ours = falling_back(original, substitutes[function], calls, _kept[package], host)
                     made.append(_Replacement(package, original, ours, calls))
                 report.calls[full] = calls
-        for kernel in sorted(names - kernels) if kernels else ():
+        for kernel in sorted(names - kernels):
             raise errors.InvalidArgumentError(not_allowed("keep", kernel, sorted(kernels)))
         _exchange(package, {id(new.original): new.ours for new in made})
         _active.extend(made)

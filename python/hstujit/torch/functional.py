@@ -19,6 +19,7 @@ from ._arguments import (
     contiguous_rows,
     delta_len_of,
     drawn_seed,
+    fp32_precision,
     flat_rows,
     has_dropout,
     integers_as,
@@ -104,6 +105,7 @@ def hstu_mha(
         max_attn_len=max_attn_len,
         contextual_seq_len=contextual_seq_len,
         min_full_attn_seq_len=min_full_attn_seq_len,
+        precision=fp32_precision(),
     )
 
 
@@ -139,6 +141,7 @@ def delta_hstu_mha(
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
         contextual_seq_len=contextual_seq_len,
+        precision=fp32_precision(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._arguments import drawn_seed, has_dropout, like_offsets, weight_like
+from ._arguments import drawn_seed, fp32_precision, has_dropout, like_offsets, weight_like
 from ._explained import calling
 from .functional import hstu_mha
 
@@ -55,7 +55,8 @@ torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of funct
 @calling("addmm")
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
-    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, _beside("input", input, "mat1", mat1, "L"), 1.0)
+    added = _beside("input", input, "mat1", mat1, "L")
+    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, added, 1.0, precision=fp32_precision())
 
 
 @calling("jagged_dense_bmm_broadcast_add")
@@ -75,7 +76,13 @@ def jagged_dense_bmm_broadcast_add(
     """
     added = _beside("bias", bias, "jagged", jagged, "L") if elementwise else _beside("bias", bias, "dense", dense, "B")
     return _ops.jagged_dense_bmm_broadcast_add(
-        _matrix(jagged), _matrix(dense), seq_offsets, max_seq_len, added, elementwise=elementwise
+        _matrix(jagged),
+        _matrix(dense),
+        seq_offsets,
+        max_seq_len,
+        added,
+        elementwise=elementwise,
+        precision=fp32_precision(),
     )
 
 
@@ -120,6 +127,7 @@ def hstu_compute_uqvk(
         hidden_dim=hidden_dim,
         training=torch.is_grad_enabled(),
         recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
+        precision=fp32_precision(),
     )
     wide, narrow = num_heads * hidden_dim, num_heads * attn_dim
     u, v, q, k = torch.split(uvqk, [wide, wide, narrow, narrow], dim=1)
@@ -201,6 +209,7 @@ def hstu_preprocess_and_attention(
         training=torch.is_grad_enabled(),
         recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
         recompute_uvqk=recompute_uvqk_in_backward or not torch.is_grad_enabled(),
+        precision=fp32_precision(),
         **masks,
     )
     return u, attn.view(-1, num_heads * hidden_dim), None, None
@@ -268,6 +277,7 @@ def hstu_compute_output(
         concat_x=both if group_norm else concat_x,
         recompute_y=recompute_y_in_backward or not torch.is_grad_enabled(),
         mul_u_activation="none" if group_norm else mul_u_activation_type,
+        precision=fp32_precision(),
     )
     return out
 

@@ -16,7 +16,7 @@ from .._interface import operators
 from .._words import counted, either, kind_of, renamed, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
-from ._arguments import drawn_seed, integers_as, is_readable
+from ._arguments import drawn_seed, fp32_precision, integers_as, is_readable
 from ._explained import called_as, explained
 from ._plan import DTYPES, dtype_name
 from .functional import complete_cumsum, split_2D_jagged
@@ -47,7 +47,8 @@ class STULayerConfig:
         contextual_seq_len: leading rows that see the whole history.
         recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
         backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
-        precision: of products of fp32 rows, "tf32" or "ieee".
+        precision: of products of fp32 rows, "tf32" or "ieee"; None: "tf32" where PyTorch's setting allows it
+            (``torch.backends.cuda.matmul``), else "ieee".
 
     Raises:
         hstujit.errors.InvalidArgumentError: a value that no layer can have.
@@ -70,7 +71,7 @@ class STULayerConfig:
     contextual_seq_len: int = 0
     recompute_attn: bool = False
     backward_head_groups: int = 1
-    precision: str = "tf32"
+    precision: str | None = None
 
     def __post_init__(self) -> None:
         _check_values(self)
@@ -138,7 +139,7 @@ def _check_values(config: STULayerConfig) -> None:
             wrong.append(f"{name} is {shown(value)}; it must be True or False")
     precisions = properties["precision"]["enum"]
     if _precision(config) not in precisions:
-        wrong.append(f"precision is {shown(config.precision)}; it must be {' or '.join(precisions)}")
+        wrong.append(f"precision is {shown(config.precision)}; it must be {', '.join(precisions)} or None")
     if wrong:
         raise InvalidArgumentError("\n".join(wrong))
     _check_together(config)
@@ -168,7 +169,8 @@ def _parameters(config: STULayerConfig) -> dict[str, Any]:
 
 
 def _precision(config: STULayerConfig) -> str:
-    return getattr(config, "precision", "tf32")  # the public package's has none
+    given = getattr(config, "precision", None)  # the public package's has none
+    return fp32_precision() if given is None else given
 
 
 @dataclass

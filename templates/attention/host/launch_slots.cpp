@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <string>
 
 #include "compiler/plan/device_types.h"
@@ -113,6 +114,13 @@ std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_
   const Signature signature = spec.signature(direction);
   return {scalar_factor(max_query_rows(spec, signature), block_m), constant_factor(spec.params().heads),
           batch_factor(signature)};
+}
+
+std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
+  const Signature signature = spec.signature(direction);
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  return {size_factor(signature, "q", block_m), constant_factor(spec.params().heads),
+          size_factor(signature, "seq_offsets", kAll, -1)};
 }
 
 Constants attention_constants(const AttentionSpec& spec) {

@@ -33,6 +33,10 @@ GridFactor batch_factor(const Signature& signature);
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 
+// Of "one CTA for each tile of rows of any sequences", as many as there are at most; none where there is no sequence,
+// though there are rows that belong to none.
+std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction);
+
 // Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether kv_tiles of
 // columns begin at even ones, as pairs of the bias do: kEvenTiles.
 Constants attention_constants(const AttentionSpec& spec);

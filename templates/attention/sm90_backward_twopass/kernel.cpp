@@ -122,7 +122,7 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
       for (ParamSlot& slot : attention_tensor_slots(signature, operand, "const u16*"))
         plan.slots.push_back(std::move(slot));
     }
-    plan.grid = {size_factor(signature, "q", config.block_m), constant_factor(params.heads)};
+    plan.grid = packed_attention_grid(spec, config.block_m, Direction::kBackward);
   } else {
     plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
   }

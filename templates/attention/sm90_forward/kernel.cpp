@@ -141,7 +141,7 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
   for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
   if (config.pack_sequences) {
     for (ParamSlot& slot : attention_tensor_slots(signature, "v", "const u16*")) plan.slots.push_back(std::move(slot));
-    plan.grid = {size_factor(signature, "q", config.block_m), constant_factor(params.heads)};
+    plan.grid = packed_attention_grid(spec, config.block_m, Direction::kForward);
   } else {
     plan.grid = attention_grid(spec, config.block_m);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -219,11 +220,12 @@ TEST(Sm90Backward, TheGridHasEachRoleOfEachTile) {
       }
       const std::string& name = signature[static_cast<size_t>(factor.argument)].name;
       arguments.insert(name);
-      EXPECT_EQ(factor.divisor, name == "seq_offsets" ? 1 : config.attention().block_m);
+      const int64_t of_sequences = config.attention().pack_sequences ? std::numeric_limits<int64_t>::max() : 1;
+      EXPECT_EQ(factor.divisor, name == "seq_offsets" ? of_sequences : config.attention().block_m);
       EXPECT_EQ(factor.bias, name == "seq_offsets" ? -1 : 0);
     }
     EXPECT_EQ(constants, 2 * spec.params().heads);
-    const std::set<std::string> of_rows = {"q"}, of_sequences = {"max_seq_len", "seq_offsets"};
+    const std::set<std::string> of_rows = {"q", "seq_offsets"}, of_sequences = {"max_seq_len", "seq_offsets"};
     EXPECT_EQ(arguments, config.attention().pack_sequences ? of_rows : of_sequences);
     EXPECT_EQ(plan.persistent_blocks,
               config.attention().schedule == "persistent" ? hopper().sm_count * config.attention().blocks_per_sm : 0);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -92,11 +93,14 @@ TEST(Sm90Packed, TilesAreThoseOfAllRows) {
   const Signature signature = spec.signature(Direction::kForward);
   const KernelConfig config = packed_tile(64, 2, 3);
   const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
-  ASSERT_EQ(plan.grid.size(), 2u);
+  ASSERT_EQ(plan.grid.size(), 3u);
   EXPECT_EQ(plan.grid[0].source, GridFactor::Source::kSize);
   EXPECT_EQ(signature[static_cast<size_t>(plan.grid[0].argument)].name, "q");
   EXPECT_EQ(plan.grid[0].divisor, 64);
   EXPECT_EQ(plan.grid[1].constant, 4);
+  EXPECT_EQ(signature[static_cast<size_t>(plan.grid[2].argument)].name, "seq_offsets");
+  EXPECT_EQ(plan.grid[2].bias, -1);
+  EXPECT_EQ(plan.grid[2].divisor, std::numeric_limits<int64_t>::max()) << "whether there is a sequence";
   EXPECT_EQ(plan.persistent_blocks, 3 * hopper().sm_count);
   EXPECT_EQ(constant_of(skeleton(), spec, config, "schedule_sequences"), 1) << "nothing is sorted";
   EXPECT_TRUE(plan.kernel_name.ends_with("_persistent3_packed")) << plan.kernel_name;
@@ -109,7 +113,7 @@ TEST(Sm90Packed, BackwardServesTheSame) {
   config.skeleton = backward().name();
   EXPECT_THAT(reasons_of(backward(), spec, config, hopper()), IsEmpty());
   const LaunchPlan plan = backward().launch_plan(spec, config, hopper());
-  ASSERT_EQ(plan.grid.size(), 3u) << "tiles, heads, roles";
+  ASSERT_EQ(plan.grid.size(), 4u) << "tiles, heads, whether there is a sequence, roles";
   EXPECT_EQ(plan.grid[0].source, GridFactor::Source::kSize);
   EXPECT_EQ(plan.persistent_blocks, 2 * hopper().sm_count);
   EXPECT_TRUE(plan.kernel_name.ends_with("_persistent2_packed")) << plan.kernel_name;

@@ -237,8 +237,7 @@ TEST(Sm90Skeleton, PersistentGridFillsTheDeviceOnce) {
     const LaunchPlan plan = skeleton().launch_plan(spec, config, hopper());
     EXPECT_EQ(plan.persistent_blocks,
               config.attention().schedule == "persistent" ? hopper().sm_count * config.attention().blocks_per_sm : 0);
-    // Without the sequences where these are packed.
-    EXPECT_EQ(plan.grid.size(), config.attention().pack_sequences ? 2u : 3u);
+    EXPECT_EQ(plan.grid.size(), 3u);
   }
   EXPECT_EQ(schedules, (std::set<std::string>{"grid", "persistent"}));
 }
