@@ -39,6 +39,27 @@ class Compile(unittest.TestCase):
         torch.manual_seed(0)
         self.layer = Layer()
 
+    def test_products_of_fp32_are_as_pytorch_has_them(self):
+        """The drop-in functions ask for it in each call, and a graph is traced anew where the setting is another one."""
+        found = []
+
+        def backend(graph, inputs):
+            found.extend(node.kwargs["precision"] for node in graph.graph.nodes if "precision" in node.kwargs)
+            return graph.forward
+
+        x, offsets = batch(3, 0, 5)
+        q = x.view(-1, 2, 16)
+        compiled = torch.compile(generative_recommenders.hstu_mha, fullgraph=True, backend=backend)
+        matmul = torch.backends.cuda.matmul
+        before = matmul.allow_tf32
+        try:
+            for allowed in (True, False):
+                matmul.allow_tf32 = allowed
+                compiled(8, 0.25, q, q, q, offsets, True, 0.0, False)
+        finally:
+            matmul.allow_tf32 = before
+        self.assertEqual(found, ["tf32", "ieee"])
+
     def test_one_graph_for_all_lengths(self):
         graphs = []
 

@@ -8,7 +8,7 @@ namespace hstujit {
 
 namespace {
 
-using Params = HstuNormMulDropoutParams;
+using GateParams = HstuNormMulDropoutParams;
 
 // A value and its derivative.
 struct Activation {
@@ -24,7 +24,7 @@ auto activation_of(const std::string& name) { return name == "silu" ? silu : nam
 // What dropout multiplies a column of the result with.
 class Dropout {
  public:
-  Dropout(const Params& params, const ReferenceRow& row) {
+  Dropout(const GateParams& params, const ReferenceRow& row) {
     if (!params.dropout) return;
     const auto integer = [&](const char* name) {
       return static_cast<uint64_t>(static_cast<int64_t>(row.scalar(name)));
@@ -50,7 +50,7 @@ class Dropout {
 }  // namespace
 
 void HstuNormMulDropoutSpec::reference_row(Direction direction, ReferenceRow& row) const {
-  const Params& p = params_;
+  const GateParams& p = params_;
   const std::span<const double> x = row.input("x"), u = row.input("u"), weight = row.input("weight");
   const size_t width = x.size(), group = width / static_cast<size_t>(p.groups());
   const std::vector<double> zeros(width);

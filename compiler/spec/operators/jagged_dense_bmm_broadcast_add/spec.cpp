@@ -6,9 +6,9 @@ namespace hstujit {
 
 namespace {
 
-using Params = JaggedDenseBmmBroadcastAddParams;
+using BmmParams = JaggedDenseBmmBroadcastAddParams;
 
-GemmInterface interface_of(const Params& params) {
+GemmInterface interface_of(const BmmParams& params) {
   GemmInterface gemm;
   gemm.n = params.n;
   gemm.k = params.k;
@@ -23,7 +23,7 @@ GemmInterface interface_of(const Params& params) {
 }
 
 // Without a bias there is none of a kind.
-Params canonical(Params params) {
+BmmParams canonical(BmmParams params) {
   params.elementwise = params.elementwise && params.bias;
   return params;
 }
@@ -33,13 +33,13 @@ Params canonical(Params params) {
 OpSpecPtr parse_jagged_dense_bmm_broadcast_add(const Json& json, const std::string& path, Mistakes& mistakes) {
   return parse_gemm_operator<JaggedDenseBmmBroadcastAddSpec>(json, path, mistakes);
 }
-Json schema_jagged_dense_bmm_broadcast_add() { return fields_schema<Params>(); }
+Json schema_jagged_dense_bmm_broadcast_add() { return fields_schema<BmmParams>(); }
 
-JaggedDenseBmmBroadcastAddSpec::JaggedDenseBmmBroadcastAddSpec(Params params)
+JaggedDenseBmmBroadcastAddSpec::JaggedDenseBmmBroadcastAddSpec(BmmParams params)
     : GemmOperator(canonical(params), interface_of(params)) {}
 
 std::shared_ptr<const GradientProgram> JaggedDenseBmmBroadcastAddSpec::gradient() const {
-  Params of_jagged = params_;
+  BmmParams of_jagged = params_;
   of_jagged.k = params_.n;
   of_jagged.n = params_.k;
   of_jagged.bias = false;
