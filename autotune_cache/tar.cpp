@@ -26,7 +26,7 @@ constexpr Field kSize = {124, 12};
 constexpr Field kTime = {136, 12};
 constexpr Field kChecksum = {148, 8};
 constexpr Field kType = {156, 1};
-constexpr Field kMagic = {257, 8};
+constexpr Field kTarMagic = {257, 8};
 constexpr std::string_view kMagicText("ustar\00000", 8);
 constexpr std::string_view kRegularFile = "0";
 constexpr uint64_t kLargestFile = 077777777777;  // what 11 octal digits can say
@@ -78,7 +78,7 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
   set_number(header, kSize, bytes.size());
   set_number(header, kTime, 0);
   set(header, kType, kRegularFile);
-  set(header, kMagic, kMagicText);
+  set(header, kTarMagic, kMagicText);
   set_number(header, kChecksum, checksum_of(header));
   tar.append(header).append(bytes).append(padded(bytes.size()) - bytes.size(), '\0');
   return {};
@@ -94,7 +94,7 @@ Result<TarEntry> read_tar_entry(std::string_view tar, size_t at) {
   const std::string_view header = tar.substr(at, kBlock);
   uint64_t checksum = 0;
   uint64_t size = 0;
-  if (header.substr(kMagic.begin, kMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||
+  if (header.substr(kTarMagic.begin, kTarMagic.size) != kMagicText || !read_number(header, kChecksum, &checksum) ||
       checksum != checksum_of(std::string(header)) || !read_number(header, kSize, &size)) {
     return Status(Code::kIo, fmt::format("at byte {} of its tar archive there is no ustar header{}", at,
                                          at == 0 ? ", as every bundle begins with" : ""));

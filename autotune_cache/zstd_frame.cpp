@@ -15,7 +15,7 @@
 namespace hstujit {
 namespace {
 
-constexpr std::string_view kMagic = "\x28\xb5\x2f\xfd";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 using Decompressor = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
@@ -51,7 +51,7 @@ Result<size_t> decompress_into(std::string_view frame, const Room& room) {
 
 }  // namespace
 
-bool is_zstd(std::string_view bytes) { return bytes.starts_with(kMagic); }
+bool is_zstd(std::string_view bytes) { return bytes.starts_with(kZstdMagic); }
 
 // Twice, so that it takes as much memory as the bytes do and not what a growing buffer would.
 Result<std::string> decompress_zstd(std::string_view frame) {

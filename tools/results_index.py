@@ -100,6 +100,7 @@ KINDS = {
     "serving_matrix": "caches of keys and values, and offsets of lengths, against the reference",
     "serving_sanitizer": "memcheck and racecheck over some of them",
     "startup": "a process's way to its first launch, with a cold and a warm cache",
+    "traffic": "attention at the lengths of traffic, tuned, beside the public Triton operator: `bench/traffic.json`",
     "tune": "tuning of a config's keys: winners, times, the untuned choice beside them",
     # Names of the schedules "semaphore" and "per_sequence" in earlier files.
     "deterministic_ordered": SEMAPHORE_REPEATED,

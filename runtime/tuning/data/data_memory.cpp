@@ -84,7 +84,7 @@ struct DataBatch {
   }
 };
 
-double elements_of(const std::vector<int64_t>& shape) {
+double counted_elements(const std::vector<int64_t>& shape) {
   double elements = 1;
   for (const int64_t size : shape) elements *= static_cast<double>(size);
   return elements;
@@ -93,7 +93,7 @@ double elements_of(const std::vector<int64_t>& shape) {
 // What a comparison holds of a tensor at its peak: contiguous and strided ones, each as it was drawn and as the launch
 // leaves it; the values of an input for both, or an output's answer; and what one output at a time is looked at with.
 double checked_bytes(const Argument& argument, const std::vector<int64_t>& shape) {
-  const double element = static_cast<double>(size_of(argument.dtype)), elements = elements_of(shape);
+  const double element = static_cast<double>(size_of(argument.dtype)), elements = counted_elements(shape);
   const double aligned = element * aligned_elements(argument, shape);
   const double strided = element * spread_elements(argument, shape);
   const double images = kCheckedImages * (aligned + strided);
@@ -110,7 +110,7 @@ double bytes_of_tensor(const Argument& argument, const std::vector<int64_t>& sha
   const double drawn = std::max(kDrawnBytes, kValueBytes + kRunImages * element);
   // Rows are repeated for timing; what has none is drawn whole.
   const bool repeated = use == DrawnFor::kTiming && (has_rows(argument) || has_parts(argument));
-  return elements_of(shape) * (repeated ? std::max(kPackedBytes, element) : drawn);
+  return counted_elements(shape) * (repeated ? std::max(kPackedBytes, element) : drawn);
 }
 
 std::vector<DataShare> shares_of(const OpSpec& spec, Direction direction, const DataBatch& batch, DrawnFor use) {
@@ -129,7 +129,7 @@ std::vector<DataShare> shares_of(const OpSpec& spec, Direction direction, const 
   if (program == nullptr || use != DrawnFor::kChecking) return shares;
   DataShare between{"what its steps leave to one another", 0, true};
   for (const Argument& temporary : program->temporaries)
-    between.bytes += kBetweenStepsBytes * elements_of(batch.shape(temporary));
+    between.bytes += kBetweenStepsBytes * counted_elements(batch.shape(temporary));
   shares.push_back(std::move(between));
   return shares;
 }
