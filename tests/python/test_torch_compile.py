@@ -40,7 +40,7 @@ class Compile(unittest.TestCase):
         self.layer = Layer()
 
     def test_products_of_fp32_are_as_pytorch_has_them(self):
-        """The drop-in functions ask for it in each call, and a graph is traced anew where the setting is another one."""
+        """The drop-in functions ask for it in each call, and a graph is traced anew where the setting is another."""
         found = []
 
         def backend(graph, inputs):
