@@ -8,6 +8,7 @@
 #include "runtime/launch/program_layout.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit::test {
 namespace {
@@ -218,7 +219,8 @@ TEST_F(ProgramTest, KernelsOfStepsAreCompiledSideBySide) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core compiles one kernel after the other";
   values_["HSTUJIT_COMPILE_JOBS"] = "2";
   engine_ = make_engine();
-  compiler_->delay = std::chrono::milliseconds(200);
+  // Longer than the search for a step's kernel takes.
+  compiler_->delay = std::chrono::milliseconds(kSanitized ? 3000 : 200);
   Json json = Json::object();
   json["directions"] = {"forward"};
   auto op = Op::create(engine_, {instance_of(json), Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}});
