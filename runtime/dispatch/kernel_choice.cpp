@@ -266,27 +266,27 @@ Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
   if (!others) return own;
   std::optional<KernelChoice> found = decided_choice(engine, *others);
   if (!found) found = nearest_choice(engine, *others);
-  const bool decided = found.has_value();
-  if (!found && own.ok() && is_out_of_reach(engine, wanted, own->config)) {
-    Result<KernelChoice> estimate = estimated_choice(engine, *others);
-    if (estimate.ok() && is_there(engine, wanted, estimate->config)) found = *std::move(estimate);
-  }
-  if (!found) return own;
-  const std::string origin = fmt::format("bucket {}: {}", to_string(others->bucket), found->why);
-  const bool differs = own.ok() && packs_sequences(own->config) != packs_sequences(found->config);
-  const bool only_other =
-      decided && differs && is_there(engine, wanted, found->config) && is_out_of_reach(engine, wanted, own->config);
-  if (decided && differs && !only_other) {
-    own->not_taken = fmt::format("not what other batches have, which {} sequences ({})",
-                                 packs_sequences(found->config) ? "packs" : "does not pack", origin);
-    own->why = heuristic_why(wanted.device, *own);
-    return own;
+  const bool differs = found && own.ok() && packs_sequences(own->config) != packs_sequences(found->config);
+  const auto origin = [&] { return fmt::format("bucket {}: {}", to_string(others->bucket), found->why); };
+  if (!found || differs) {
+    const bool lacking = own.ok() && is_out_of_reach(engine, wanted, own->config);
+    if (lacking && !found) {
+      if (Result<KernelChoice> estimate = estimated_choice(engine, *others); estimate.ok())
+        found = *std::move(estimate);
+    }
+    if (!lacking || !found || !is_there(engine, wanted, found->config)) {
+      if (!differs) return own;
+      own->not_taken = fmt::format("not what other batches have, which {} sequences ({})",
+                                   packs_sequences(found->config) ? "packs" : "does not pack", origin());
+      own->why = heuristic_why(wanted.device, *own);
+      return own;
+    }
   }
   KernelChoice choice;
   choice.config = std::move(found->config);
   choice.source = ChoiceSource::kOtherBatches;
   choice.nearest = std::move(found->nearest);
-  choice.why = fmt::format("untuned for bucket {}: what other batches have, {}", to_string(wanted.bucket), origin);
+  choice.why = fmt::format("untuned for bucket {}: what other batches have, {}", to_string(wanted.bucket), origin());
   return choice;
 }
 

@@ -2,13 +2,11 @@
 
 import importlib
 import itertools
-import pathlib
 import sys
-import tempfile
 import types
 import unittest
 
-from torch_support import torch
+from torch_support import import_scratch_packages, torch
 
 from hstujit import errors
 
@@ -129,19 +127,9 @@ def write_package(folder):
         (package / name).write_text(KERNELS + text)
 
 
-def forget():
-    for name in [name for name in sys.modules if name.split(".")[0] in ("generative_recommenders", "tzrec")]:
-        del sys.modules[name]
-
-
 class Package(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        write_package(pathlib.Path(scratch.name))
-        sys.path.insert(0, scratch.name)
-        self.addCleanup(sys.path.remove, scratch.name)
-        self.addCleanup(forget)
+        import_scratch_packages(self, write_package, ("generative_recommenders", "tzrec"))
         self.addCleanup(hstujit.torch.unpatch)
 
     @staticmethod

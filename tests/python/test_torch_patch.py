@@ -1,12 +1,9 @@
 """The functions with public names, and their places in packages that have those names."""
 
 import importlib
-import pathlib
-import sys
-import tempfile
 import unittest
 
-from torch_support import torch
+from torch_support import import_scratch_packages, torch
 
 from hstujit import errors
 
@@ -69,23 +66,13 @@ def write_package(folder):
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Patch(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        write_package(pathlib.Path(scratch.name))
-        sys.path.insert(0, scratch.name)
-        self.addCleanup(sys.path.remove, scratch.name)
-        self.addCleanup(self.forget)
+        import_scratch_packages(self, write_package, ("generative_recommenders",))
         self.addCleanup(hstujit.torch.unpatch)
         self.model = importlib.import_module("generative_recommenders.model")
         self.attention = importlib.import_module("generative_recommenders.ops.hstu_attention")
         self.jagged = importlib.import_module("generative_recommenders.ops.jagged_tensors")
         q, k, v, offsets, length, alpha = next(torch_cases.cases())[2]
         self.arguments = {"max_seq_len": length, "alpha": alpha, "q": q, "k": k, "v": v, "seq_offsets": offsets}
-
-    @staticmethod
-    def forget():
-        for name in [name for name in sys.modules if name.split(".")[0] == "generative_recommenders"]:
-            del sys.modules[name]
 
     def test_what_is_replaced_what_is_left_and_why(self):
         report = hstujit.torch.patch("generative_recommenders")

@@ -11,6 +11,7 @@
 #include "runtime/engine/miss_record.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/runtime/winners.h"
 
 namespace hstujit::test {
 namespace {
@@ -55,25 +56,15 @@ class ShortSequencesTest : public RuntimeTest {
 
   // One consumer packs sequences, where asked to, and two do not.
   static KernelConfig tile(int64_t consumers, bool packed = false) {
-    KernelConfig config;
-    config.skeleton = "attention/sm90_forward";
-    config.attention().block_m = 64 * consumers;
-    config.attention().block_n = 64;
-    config.attention().stages = 2;
-    config.attention().consumers = consumers;
+    KernelConfig config = forward_tile(consumers);
     config.attention().pack_sequences = packed;
     if (packed) config.attention().schedule = "persistent";
     return config;
   }
   static void tune_to(Engine& engine, const ProblemBucket& bucket, const KernelConfig& config,
                       const std::string& device = "") {
-    TuningRecord record;
     const DeviceSpec where = device.empty() ? *engine.device(0) : *known_device(device);
-    record.key = tuning_key(*instance_of().spec, Direction::kForward, where, bucket);
-    record.workload = "w";
-    record.timed = {{to_json(config).dump(), "w", "a source", 10, 0.1}};
-    record.winner = record.timed.front().config;
-    ASSERT_TRUE(engine.tuning().add(record).ok());
+    ASSERT_TRUE(add_winner(engine, tuning_key(*instance_of().spec, Direction::kForward, where, bucket), config).ok());
   }
   static KernelChoice choice(Engine& engine, const ProblemBucket& bucket) {
     const auto choice = choose_kernel(engine, *instance_of().spec, Direction::kForward, *engine.device(0), bucket);

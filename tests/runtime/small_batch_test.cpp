@@ -5,6 +5,7 @@
 #include "runtime/engine/miss_record.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
+#include "tests/runtime/winners.h"
 
 namespace hstujit::test {
 namespace {
@@ -61,18 +62,8 @@ class SmallBatchTest : public RuntimeTest {
 
   // Each 64 rows have a warpgroup; one is loaded for by a warp, several by a warpgroup.
   void tune_to(Engine& engine, const ProblemBucket& bucket, int64_t consumers) {
-    TuningRecord record;
-    record.key = tuning_key(*instance_of(true).spec, Direction::kForward, *engine.device(0), bucket);
-    record.workload = "w";
-    KernelConfig config;
-    config.skeleton = "attention/sm90_forward";
-    config.attention().block_m = 64 * consumers;
-    config.attention().block_n = 64;
-    config.attention().stages = 2;
-    config.attention().consumers = consumers;
-    record.timed = {{to_json(config).dump(), "w", "a source", 10, 0.1}};
-    record.winner = record.timed.front().config;
-    ASSERT_TRUE(engine.tuning().add(record).ok());
+    const TuningKey key = tuning_key(*instance_of(true).spec, Direction::kForward, *engine.device(0), bucket);
+    ASSERT_TRUE(add_winner(engine, key, forward_tile(consumers)).ok());
   }
 };
 

@@ -12,6 +12,11 @@ REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
+def is_cast(tensor: torch.Tensor) -> bool:
+    """Whether autocast says which data type it gets."""
+    return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
+
+
 @torch.compiler.assume_constant_result  # a graph is traced anew where the setting is another one
 def fp32_precision() -> str:
     """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""

@@ -13,7 +13,7 @@ import torch
 
 from .._interface import Interface, interface
 from .._words import either
-from ._arguments import INTEGERS, REALS, is_integral
+from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._explained import Calling
 from ._plan import DTYPES
 
@@ -69,7 +69,7 @@ class Limits:
                 continue
             first, like = tensors[0]
             # Autocast gives all of them one type of its own.
-            casts = like.is_floating_point() and _is_autocast(like)
+            casts = like.is_floating_point() and is_cast(like)
             for name, tensor in tensors:
                 is_known = tensor.dtype in (REALS if casts else allowed)
                 if not is_known and not (self.moves and is_integral(tensor.dtype)):
@@ -117,10 +117,6 @@ class Limits:
             if isinstance(text, str) and text not in allowed:
                 return words
         return ""
-
-
-def _is_autocast(tensor: torch.Tensor) -> bool:
-    return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
 
 
 def _types(names: tuple[str, ...], allowed: list[str]) -> Any:

@@ -16,7 +16,7 @@ from .._interface import operators
 from .._words import counted, either, kind_of, renamed, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
-from ._arguments import drawn_seed, fp32_precision, integers_as, is_readable
+from ._arguments import drawn_seed, fp32_precision, integers_as, is_cast, is_readable
 from ._explained import called_as, explained
 from ._plan import DTYPES, dtype_name
 from .functional import complete_cumsum, split_2D_jagged
@@ -291,7 +291,7 @@ class STULayer(torch.nn.Module):
             raise InvalidArgumentError(
                 f"delta_x is on {delta_x.device}; it must be on {like.device}, as x was in the prefill"
             )
-        if delta_x.dtype != like.dtype and not _is_cast(delta_x):
+        if delta_x.dtype != like.dtype and not is_cast(delta_x):
             wanted = f"{dtype_name(like.dtype)}, which the prefill computed in: that of its x, or of its autocast"
             raise InvalidArgumentError(f"delta_x has dtype {dtype_name(delta_x.dtype)}; it must be {wanted}")
         rows = delta_x.size(0)
@@ -545,11 +545,6 @@ def _check_offsets(x_offsets: torch.Tensor) -> None:
         )
     if x_offsets.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"x_offsets has dtype {dtype_name(x_offsets.dtype)}; it must be int32 or int64")
-
-
-def _is_cast(tensor: torch.Tensor) -> bool:
-    """Whether autocast says which data type it gets."""
-    return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
 
 
 def _check_types(**dtypes: Any) -> None:
