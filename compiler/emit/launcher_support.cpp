@@ -148,7 +148,7 @@ template <size_t rank>
   return encoded;
 }
 
-[[maybe_unused]] static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+[[maybe_unused]] static int64_t ceil_divide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 // `blocks` of them, in clusters of `size`.
 [[maybe_unused]] static cudaLaunchConfig_t cluster_config(int64_t blocks, int64_t size, int threads,

@@ -1,11 +1,11 @@
-// Division and rounding of integers that are not negative, by positive ones.
+// Division and rounding of integers by positive ones; what is rounded up or down is not negative.
 #pragma once
 
 namespace hstujit {
 
 template <typename Integer>
 constexpr Integer ceil_div(Integer value, Integer divisor) {
-  return (value + divisor - 1) / divisor;
+  return value / divisor + static_cast<Integer>(value % divisor > 0);  // value + divisor may be beyond Integer
 }
 
 template <typename Integer>

@@ -42,7 +42,7 @@ int64_t product(const std::vector<GridFactor>& factors, const hstujit_value* val
       const hstujit_value& value = values[factor.argument];
       size = (factor.source == Source::kScalar ? value.integer : value.tensor->shape[factor.dimension]) + factor.bias;
     }
-    const int64_t count = size / factor.divisor + (size % factor.divisor > 0 ? 1 : 0);
+    const int64_t count = ceil_div(size, factor.divisor);
     if (count <= 0) return 0;
     if (__builtin_mul_overflow(total, count, &total)) total = std::numeric_limits<int64_t>::max();
   }

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "compiler/support/files.h"
+#include "compiler/support/integers.h"
 #include "tests/emulation/cuda_emulation.h"
 #include "tests/emulation/tensor_map.h"
 #include "tests/support/whole_file.h"
@@ -98,8 +99,6 @@ std::string host_source(const EmittedKernel& kernel) {
   return text;
 }
 
-int64_t ceil_of(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-
 int64_t product_of(const std::vector<GridFactor>& factors, const std::vector<HstujitHostValue>& values) {
   using Source = GridFactor::Source;
   int64_t product = 1;
@@ -108,7 +107,7 @@ int64_t product_of(const std::vector<GridFactor>& factors, const std::vector<Hst
     const int64_t source = factor.source == Source::kConstant ? factor.constant
                            : factor.source == Source::kScalar ? value.integer
                                                               : value.shape[factor.dimension];
-    product *= ceil_of(source + factor.bias, factor.divisor);
+    product *= ceil_div(source + factor.bias, factor.divisor);
   }
   return product;
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace hstujit {
 namespace {
 
@@ -10,6 +12,9 @@ TEST(Integers, DivisionAndRounding) {
   EXPECT_EQ(ceil_div(1, 4), 1);
   EXPECT_EQ(ceil_div(4, 4), 1);
   EXPECT_EQ(ceil_div(5, 4), 2);
+  EXPECT_EQ(ceil_div(-1, 4), 0);
+  EXPECT_EQ(ceil_div(7, std::numeric_limits<int>::max()), 1);
+  EXPECT_EQ(ceil_div(std::numeric_limits<int>::max(), 2), 1 << 30);
   EXPECT_EQ(round_up(0, 8), 0);
   EXPECT_EQ(round_up(8, 8), 8);
   EXPECT_EQ(round_up(9, 8), 16);
