@@ -34,7 +34,15 @@ pip install --no-index --no-deps "$wheels"/*.whl
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
-"$environment/bin/python" tests/python/run.py
-# The same with kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md).
-HSTUJIT_TORCH_DISPATCH=python exec "$environment/bin/python" tests/python/run.py \
-  torch_operators torch_autocast torch_integers torch_compile torch_patch torch_fallback torch_native torch_driver
+# The same with kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md), runs beside the other tests: each is
+# one thread for most of its time.
+python_kernels=$build/python-kernels.log
+HSTUJIT_TORCH_DISPATCH=python "$environment/bin/python" tests/python/run.py torch_operators torch_autocast torch_integers \
+  torch_compile torch_patch torch_fallback torch_native torch_driver >"$python_kernels" 2>&1 &
+beside=$!
+code=0
+"$environment/bin/python" tests/python/run.py || code=$?
+wait "$beside" || code=$?
+echo "==== with kernels in Python"
+cat "$python_kernels"
+exit "$code"
