@@ -125,13 +125,6 @@ TEST(EmulatedHopper, BackwardOfEveryMask) {
   }
 }
 
-// Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
-TEST(EmulatedHopper, BackwardOfMoreSequencesThanAListSorts) {
-  Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
-  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, backward_tile(1, 64, 2, "persistent", 2), lengths).check();
-}
-
 TEST(EmulatedHopper, SenselessIndicesStayInBounds) {
   for (const char* schedule : {"grid", "persistent"}) {
     check_that_senseless_indices_stay_in_bounds(Direction::kBackward, backward_tile(1, 32, 2, schedule));

@@ -84,25 +84,6 @@ TEST(EmulatedFused, BlocksBackwardsAcross32OfThem) {
   Case(with(base(), window), Direction::kBackward, per_sequence(2, 2), lengths).check();
 }
 
-// Two blocks of a multiprocessor sort 1024 sequences; of more, a list goes over all tiles there could be.
-TEST(EmulatedFused, MoreSequencesThanAListSorts) {
-  Lengths lengths{.rows = std::vector<int64_t>(1030, 0), .num_targets = {}, .max_seq_len = 70};
-  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, fused(1, 2, 2), lengths).check();
-}
-
-TEST(EmulatedFused, MoreSequencesThanAListSortsWithSemaphores) {
-  Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
-  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, semaphore(1, 2), lengths).check();
-}
-
-TEST(EmulatedFused, MoreSequencesThanAListSortsPerSequence) {
-  Lengths lengths{.rows = std::vector<int64_t>(2050, 0), .num_targets = {}, .max_seq_len = 70};
-  for (size_t i = 0; i < lengths.rows.size(); i += 97) lengths.rows[i] = i % 2 == 0 ? 3 : 70;
-  Case(base(), Direction::kBackward, per_sequence(1, 2), lengths).check();
-}
-
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));

@@ -5,12 +5,12 @@
 // leave at once.
 // "persistent": the grid fills the GPU once and each CTA walks its share of one list, first the tiles of columns,
 // which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role
-// the list is that of the forward kernel: see sm90_forward/tile_scheduler.cuh.
+// the list is that of the forward kernel: see sm90_forward/tile_schedule.cuh.
 // "semaphore": semaphore_schedule.cuh, "per_sequence": per_sequence.cuh, both in sm90_backward_fused.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/shared.cuh"
-#include "attention/sm90_forward/tile_scheduler.cuh"
+#include "attention/sm90_forward/tile_schedule.cuh"
 
 namespace sm90::backward {
 
@@ -63,6 +63,25 @@ class GridTileScheduler {
   bool taken_ = false;
 };
 
+// The sequence of a work tile of a list, and its number among that sequence's. `entry`: of an earlier work tile of this
+// CTA; they only grow. By a whole warp.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void find_work_tile(const Shared<Config>& shared, const Params& params, u32 work_tile,
+                                               int& entry, int& sequence, int& within) {
+  const int batch = static_cast<int>(params.batch);
+  entry = find_entry(shared.schedule_first, entries_of<Config>(batch), entry, work_tile);
+  within = static_cast<int>(work_tile - shared.schedule_first[entry]);
+  if (is_sorted<Config>(batch)) {
+    sequence = shared.schedule_order[entry];
+  } else {
+    const auto place =
+        find_in_group<Spec, Config>(params, entry, within, shared.schedule_paired != 0,
+                                    load_group_words<Spec>(params, entry * group_size<Config>(batch)));
+    sequence = place.sequence;
+    within = place.within;
+  }
+}
+
 // This CTA's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
 template <int kIndex, class Spec, class Config, class Params>
 class ListTileScheduler {
@@ -78,20 +97,16 @@ class ListTileScheduler {
       second_half_ = -1;
       return true;
     }
-    if (!sorted()) return next_unsorted(tile, sequence);
-    while (true) {
-      const i64 work_tile = work_tile_of(round_++);
-      if (work_tile < 0) continue;
-      if (work_tile >= work_tiles()) return false;
-      take_sorted(static_cast<u32>(work_tile), tile, sequence);
-      return true;
-    }
+    i64 work_tile;
+    do work_tile = work_tile_of(round_++);
+    while (work_tile < 0);
+    if (work_tile >= work_tiles()) return false;
+    take(static_cast<u32>(work_tile), tile, sequence);
+    return true;
   }
 
  private:
   static constexpr Role kRole = role_at<Config>(kIndex);
-
-  __device__ __forceinline__ bool sorted() const { return params_.batch <= Config::kScheduleSequences; }
 
   // This CTA's work tile of a round of the list, counted from the role's first.
   __device__ __forceinline__ i64 work_tile_of(i64 round) const {
@@ -100,19 +115,13 @@ class ListTileScheduler {
   }
 
   // Of one role. The list has as many of each.
-  __device__ __forceinline__ i64 work_tiles() const {
-    return sorted() ? shared_.schedule_total : params_.batch * Spec::kHeads * max_tiles();
-  }
+  __device__ __forceinline__ i64 work_tiles() const { return shared_.schedule_total; }
 
-  // Of the longest sequence there may be.
-  __device__ __forceinline__ int max_tiles() const { return ceil_div(params_.max_query_rows, Config::kBlockM); }
-
-  __device__ __forceinline__ void take_sorted(u32 work_tile, Tile& tile, Sequence& sequence) {
-    sorted_index_ =
-        find_sorted_index(shared_.schedule_first, params_.batch, sorted_index_, work_tile);  // work tiles only grow
-    const int within = static_cast<int>(work_tile - shared_.schedule_first[sorted_index_]);
-    sequence = sequence_of<Spec, Config>(params_, shared_.schedule_order[sorted_index_]);
-    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = shared_.schedule_order[sorted_index_];
+  __device__ __forceinline__ void take(u32 work_tile, Tile& tile, Sequence& sequence) {
+    int index, within;
+    find_work_tile<Spec, Config>(shared_, params_, work_tile, entry_, index, within);
+    sequence = sequence_of<Spec, Config>(params_, index);
+    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = index;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kPairTiles && !shared_.schedule_paired) {
       tile.head = within % Spec::kHeads;
@@ -121,44 +130,17 @@ class ListTileScheduler {
     }
     const int work_tiles = work_tiles_of(tiles, Config::kPairTiles);
     tile.head = within / work_tiles;
-    const int index = within - tile.head * work_tiles;
-    tile.index = tile_at<kRole>(index, tiles);
-    if (Config::kPairTiles && index != tiles - 1 - index) second_half_ = tile_at<kRole>(tiles - 1 - index, tiles);
-  }
-
-  // Work tiles in (tile, sequence, head) order, most of them empty where sequences are short: CTAs get as many of each
-  // tile. Each lane looks at one of 32 rounds, so that they take as long as one.
-  __device__ __forceinline__ bool next_unsorted(Tile& tile, Sequence& sequence) {
-    while (found_ == 0) {
-      if (round_ * gridDim.x - kIndex * work_tiles() >= work_tiles()) return false;
-      const i64 work_tile = work_tile_of(round_ + threadIdx.x % 32);
-      found_ =
-          __ballot_sync(~0u, work_tile >= 0 && work_tile < work_tiles() && take_unsorted(work_tile, tile, sequence));
-      found_round_ = round_;
-      round_ += 32;
-    }
-    take_unsorted(work_tile_of(found_round_ + __ffs(found_) - 1), tile, sequence);
-    found_ &= found_ - 1;
-    return true;
-  }
-
-  // False where the sequence has no such tile.
-  __device__ __forceinline__ bool take_unsorted(i64 work_tile, Tile& tile, Sequence& sequence) {
-    const i64 pairs = params_.batch * Spec::kHeads, index = work_tile / pairs, pair = work_tile - index * pairs;
-    tile.head = static_cast<int>(pair % Spec::kHeads);
-    tile.index = tile_at<kRole>(static_cast<int>(index), max_tiles());
-    sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    if constexpr (kKeepSequence<Spec, Config>) tile.sequence = static_cast<int>(pair / Spec::kHeads);
-    return tile.index * Config::kBlockM < sequence.rows;
+    const int position = within - tile.head * work_tiles;
+    tile.index = tile_at<kRole>(position, tiles);
+    const int opposite = tiles - 1 - position;
+    if (Config::kPairTiles && position != opposite) second_half_ = tile_at<kRole>(opposite, tiles);
   }
 
   const Shared<Config>& shared_;
   const Params& params_;
   i64 round_ = 0;
-  int sorted_index_ = 0;  // of the work tile's sequence
+  int entry_ = 0;         // of the last work tile
   int second_half_ = -1;  // tile still to do of the current pair
-  u32 found_ = 0;         // bit i: round found_round_ + i of an unsorted list has a tile for this CTA
-  i64 found_round_ = 0;
 };
 
 }  // namespace sm90::backward

@@ -1,7 +1,7 @@
 // Attention backward on Hopper: the list of the "semaphore" schedule, of which CTAs take one tile after another.
 //
-// Sequences are sorted as for "persistent". Of one sequence, the last tiles of all heads come first: with a causal mask
-// each begins kBlockM rows before the tile it waits for, and comes to that one's rows after it. With kLastTilesFirst
+// Sequences are in the order of "persistent". Of one sequence, the last tiles of all heads come first: with a causal
+// mask each begins kBlockM rows before the tile it waits for, and comes to that one's rows after it. With kLastTilesFirst
 // the last tiles of all sequences come first: where all tiles add to contextual rows, they wait for one another there,
 // and those of many sequences should do so at the same time.
 #pragma once
@@ -29,14 +29,12 @@ class SemaphoreTileScheduler {
 
   // False when there is no further tile.
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
-    if (Config::kLastTilesFirst || params_.batch > Config::kScheduleSequences) return next_by_index(tile, sequence);
+    if constexpr (Config::kLastTilesFirst) return next_by_index(tile, sequence);
     prepare();
     const i64 work_tile = tile_counter_.take();
     if (work_tile >= shared_.schedule_total) return false;
-    sorted_index_ =
-        find_sorted_index(shared_.schedule_first, params_.batch, sorted_index_, static_cast<u32>(work_tile));
-    const int within = static_cast<int>(work_tile - shared_.schedule_first[sorted_index_]);
-    tile.sequence = shared_.schedule_order[sorted_index_];
+    int within;
+    find_work_tile<Spec, Config>(shared_, params_, static_cast<u32>(work_tile), entry_, tile.sequence, within);
     sequence = sequence_of<Spec, Config>(params_, tile.sequence);
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     tile.head = within % Spec::kHeads;
@@ -79,7 +77,7 @@ class SemaphoreTileScheduler {
   const Shared<Config>& shared_;
   const Params& params_;
   TileCounter tile_counter_;
-  int sorted_index_ = 0;  // of the work tile's sequence
+  int entry_ = 0;         // of the last work tile
   u32 found_ = 0;         // bit i: work tile first_work_tile_ + i of a list by index is a tile, and this CTA's
   i64 first_work_tile_ = 0;
 };

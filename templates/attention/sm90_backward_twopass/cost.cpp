@@ -24,9 +24,9 @@ constexpr double kTile = 2600;       // of a list: what no load of the next tile
 constexpr double kTileRows = 1360;   // for 64 rows of 256 columns of stationary operands
 constexpr double kTargetMask = 200;  // of targets, looked at in each role, not once as where dS is computed once
 constexpr double kOneTile = 3700;    // of a list whose tile has no second buffer
+constexpr double kInGroup = 1200;    // of a list whose entries are groups: which of its sequences (not timed yet)
 constexpr double kGridTile = 9900;   // of a grid: start, barriers and first loads
 constexpr double kEmptyCta = 1500;   // past the end of its sequence
-constexpr double kEmptyTile = 1000;  // the same of a list of more sequences than are sorted
 constexpr double kListTail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
 constexpr double kGridTail = 0.36;
 // As in sm90_forward/cost.cpp, of both roles together, from four cells on an H100 (docs/journal.md, entry 56).
@@ -78,7 +78,9 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double moving_tile =
       roles_moving_tile(params, config, resources) + (config.pack_sequences ? kPackedMovingTile * columns / 128 : 0);
   const auto roles = static_cast<double>(resources.roles);
+  const bool groups = persistent && !config.pack_sequences && size.batch > resources.schedule_sequences;
   const double tile = kTile + (config.pack_sequences ? kPackedTile : 0) + (params.num_targets ? kTargetMask : 0) +
+                      (groups ? kInGroup : 0) +
                       (!persistent                        ? kGridTile
                        : resources.stationary_stages == 1 ? kOneTile
                                                           : 0);
@@ -106,8 +108,8 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
       const std::vector<int64_t> moving_tiles = count_kv_tiles(params, sequence, config.block_m, config.block_n);
       add_tiles(moving_tiles);
       work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
-      const double empty = persistent ? (size.batch > resources.schedule_sequences ? kEmptyTile : 0) : kEmptyCta;
-      work += roles * std::max(0.0, all_tiles - static_cast<double>(moving_tiles.size())) * empty / resident;
+      const double tiles = static_cast<double>(moving_tiles.size());
+      if (!persistent) work += roles * std::max(0.0, all_tiles - tiles) * kEmptyCta / resident;
     }
   }
 

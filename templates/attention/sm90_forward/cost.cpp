@@ -31,9 +31,9 @@ constexpr double kTile = 3900;
 constexpr double kTileRows = 3000;     // for 64 rows of q and 128 columns of output
 constexpr double kTilePingPong = 800;  // the first step of ping-pong and the last
 constexpr double kOneQuery = 4000;     // of a list: no second buffer takes the next tile's q early
+constexpr double kInGroup = 700;       // of a list whose entries are groups: which of its sequences (not timed yet)
 constexpr double kGridTile = 6900;     // of a grid: start, barriers and first loads, which a list hides
 constexpr double kEmptyCta = 1500;     // of a grid: past the end of its sequence
-constexpr double kEmptyTile = 1000;    // the same of a list of more sequences than are sorted (entry 56)
 
 // How tiles balance. A static list deals its work tiles out as if at random, and the slowest of some 100 CTAs is about
 // 3 standard deviations above the mean. A grid's CTAs start as others end: at its end half of the longest tile is idle.
@@ -84,7 +84,8 @@ double squared_deviations(const std::vector<double>& values) {
   return total;
 }
 
-TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
+TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
+                   int64_t batch) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const auto [tensor, activation] = kv_tile_work(params, config.block_n);
@@ -97,8 +98,9 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
   double tile = kTile;
   if (config.schedule != "persistent") {
     tile += kGridTile;
-  } else if (resources.query_stages == 1) {
-    tile += kOneQuery;
+  } else {
+    if (resources.query_stages == 1) tile += kOneQuery;
+    if (!config.pack_sequences && batch > resources.schedule_sequences) tile += kInGroup;
   }
   if (config.ping_pong) {
     kv_tile *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
@@ -123,7 +125,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
                    const ProblemSize& size) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
-  const TileCost cost = tile_cost(params, config, resources);
+  const TileCost cost = tile_cost(params, config, resources, size.batch);
   const bool persistent = config.schedule == "persistent";
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
@@ -166,8 +168,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
       add_tiles(times_of(count_kv_tiles(params, sequence, config.block_m, config.block_n)),
                 count_tiles(params, sequence, 64, config.block_n));
       const double tiles = std::ceil(static_cast<double>(sequence.rows) / static_cast<double>(config.block_m));
-      const double empty = persistent ? (size.batch > resources.schedule_sequences ? kEmptyTile : 0) : kEmptyCta;
-      work += std::max(0.0, all_tiles - tiles) * empty / resident;
+      if (!persistent) work += std::max(0.0, all_tiles - tiles) * kEmptyCta / resident;
     }
   }
 

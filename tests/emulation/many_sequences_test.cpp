@@ -1,0 +1,101 @@
+// Batches of more sequences than a list of work tiles sorts, 1024 or 2048 of them: its entries are groups of 32
+// neighbours or more, into which a warp looks.
+#include <random>
+
+#include "tests/emulation/attention_case.h"
+
+namespace hstujit {
+namespace {
+
+// Of every kind of group: empty ones, the first and the last among them, ones with a single row and ones with many.
+Lengths many(size_t sequences, bool targets, int64_t max_rows = 150) {
+  std::mt19937 random(static_cast<unsigned>(sequences));
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  Lengths lengths{.rows = std::vector<int64_t>(sequences, 0), .num_targets = {}, .max_seq_len = max_rows};
+  for (size_t group = 32; group + 64 < sequences; group += 32) {
+    const int64_t filled = group % 5 == 0 ? 0 : below(3);
+    for (int64_t i = 0; i < filled; ++i) {
+      lengths.rows[group + static_cast<size_t>(below(32))] = i == 0 ? 1 + below(3) : 60 + below(max_rows - 60);
+    }
+  }
+  if (targets) {
+    for (const int64_t rows : lengths.rows) lengths.num_targets.push_back(below(rows + 1));
+  }
+  return lengths;
+}
+
+void check(const Json& changes, Direction direction, const KernelConfig& config, const Lengths& lengths) {
+  const Json json = with(base(), changes);
+  SCOPED_TRACE(fmt::format("{} {}", json.dump(), describe(config)));
+  Case(json, direction, config, lengths).check();
+}
+
+KernelConfig forward(int64_t consumers, int64_t blocks_per_sm) {
+  return hopper_tile("sm90_forward", consumers, 64, 2, "persistent", blocks_per_sm);
+}
+
+KernelConfig two_passes(int64_t consumers, int64_t blocks_per_sm) {
+  return hopper_tile("sm90_backward_twopass", consumers, 64, 2, "persistent", blocks_per_sm);
+}
+
+KernelConfig fused(int64_t consumers, int64_t blocks_per_sm, const char* schedule) {
+  return hopper_tile("sm90_backward_fused", consumers, 64, 2, schedule, blocks_per_sm);
+}
+
+// Single tiles, pairs of them, and first tiles that are the longest.
+TEST(ManySequences, ForwardOfEveryOrder) {
+  check({{"num_targets", true}}, Direction::kForward, forward(1, 3), many(1030, true));
+  check({{"full_mask", true}, {"heads", 3}}, Direction::kForward, forward(1, 2), many(1400, false));
+  check({{"num_targets", true}, {"contextual_seq_len", 6}, {"max_attn_len", 9}}, Direction::kForward, forward(1, 3),
+        many(1100, true, 400));
+  check({{"dtype", "fp16"}}, Direction::kForward, forward(2, 1), many(2100, false, 300));
+}
+
+TEST(ManySequences, GroupsOfMoreThan32) {
+  check({{"heads", 1}}, Direction::kForward, forward(1, 3), many(33'000, false, 70));
+  // At D = 128 a list has 448 entries.
+  check({{"heads", 1}, {"attn_dim", 128}, {"hidden_dim", 128}}, Direction::kBackward, fused(2, 1, "semaphore"),
+        many(14'400, false, 70));
+}
+
+TEST(ManySequences, BackwardInTwoPasses) {
+  check(Json::object(), Direction::kBackward, two_passes(1, 2), many(1030, false));
+  check({{"num_targets", true}, {"contextual_seq_len", 6}, {"heads", 1}}, Direction::kBackward, two_passes(2, 1),
+        many(2100, true));
+}
+
+TEST(ManySequences, BackwardFused) {
+  check(Json::object(), Direction::kBackward, fused(1, 2, "persistent"), many(1030, false));
+  check(Json::object(), Direction::kBackward, fused(1, 1, "semaphore"), many(2100, false));
+  check({{"num_targets", true}, {"contextual_seq_len", 6}}, Direction::kBackward, fused(1, 1, "semaphore"),
+        many(2100, true));
+  check(Json::object(), Direction::kBackward, fused(1, 2, "per_sequence"), many(2100, false));
+}
+
+// Offsets of no sense, among which counts of tiles that differ from one sequence to the next by the whole tensor.
+TEST(ManySequences, SenselessOffsetsStayInBounds) {
+  for (const auto& [direction, config] :
+       {std::pair(Direction::kForward, forward(1, 3)), std::pair(Direction::kBackward, two_passes(1, 2)),
+        std::pair(Direction::kBackward, fused(1, 1, "semaphore"))}) {
+    const Json json = with(base(), {{"heads", 1}, {"num_targets", true}});
+    const Case kernel(json, direction, config, many(2100, true, 70));
+    const Signature signature = kernel.spec()->signature(direction);
+    HostCall call = kernel.call();
+    const auto integers = [&](const char* name) -> std::vector<int64_t>& {
+      return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
+    };
+    std::mt19937_64 random(5);
+    std::vector<int64_t>& offsets = integers("seq_offsets");
+    for (size_t i = 100; i < offsets.size(); i += 700) offsets[i] = static_cast<int64_t>(random());
+    offsets.back() = std::numeric_limits<int64_t>::max();
+    for (int64_t& targets : integers("num_targets")) targets = static_cast<int64_t>(random());
+    std::vector<std::string> tensors;
+    for (const Argument& argument : signature) {
+      if (argument.kind == ArgumentKind::kTensor) tensors.push_back(argument.name);
+    }
+    expect_within_bounds(call, tensors, [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
