@@ -10,24 +10,17 @@ cache emptied before each launch, and the time of the host hidden behind that. W
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
 
 import torch
-import torch.nn.functional as F
 from layer_peers import HOST_CYCLES
+from public_package import Formulas, TritonRows, import_from
 from row_peers import DROPOUT, EPS, FLUSH_BYTES, read_instances, report_alone, time_of, write_report
 
 
 def tensor(*shape, scale=1.0):
     return torch.empty(*shape, dtype=torch.bfloat16, device="cuda").normal_(std=scale).requires_grad_()
-
-
-def split_uqvk(op, uvqk):
-    hidden, attn = op["heads"] * op["hidden_dim"], op["heads"] * op["attn_dim"]
-    u, v, q, k = uvqk.split([hidden, hidden, attn, attn], dim=1)
-    return F.silu(u), q, k, v
 
 
 class Uqvk:
@@ -43,14 +36,9 @@ class Uqvk:
         x, norm_weight, norm_bias, weight, bias = self.inputs
         return lambda: function(x, norm_weight, norm_bias, EPS, op["heads"], op["attn_dim"], op["hidden_dim"], weight, bias, **kernel)
 
-    def formulas(self, x, norm_weight, norm_bias, weight, bias):
-        return split_uqvk(self.op, torch.addmm(bias, F.layer_norm(x, x.shape[1:], norm_weight, norm_bias, EPS), weight))
-
-    def mix(self):
-        from generative_recommenders.ops.triton.triton_layer_norm import triton_layer_norm
-
-        x, norm_weight, norm_bias, weight, bias = self.inputs
-        return lambda: split_uqvk(self.op, torch.addmm(bias, triton_layer_norm(x, norm_weight, norm_bias, EPS), weight))
+    def call(self, halves):
+        op = self.op
+        return lambda: halves.uqvk(*self.inputs, op["heads"], op["attn_dim"], op["hidden_dim"])
 
 
 class Output:
@@ -69,16 +57,8 @@ class Output:
         return lambda: (function(attn, u, x, norm_weight, norm_bias, EPS, weight, op["heads"], op["hidden_dim"], DROPOUT, True,
                                  self.both, self.both, "none", False, False, **kernel),)
 
-    def formulas(self, attn, u, x, norm_weight, norm_bias, weight):
-        y = u * F.layer_norm(attn, attn.shape[1:], norm_weight, norm_bias, EPS)
-        return (torch.addmm(x, F.dropout(torch.cat([u, attn, y], 1) if self.both else y, DROPOUT), weight),)
-
-    def mix(self):
-        from generative_recommenders.ops.triton.triton_hstu_linear import triton_norm_mul_dropout
-
-        attn, u, x, norm_weight, norm_bias, weight = self.inputs
-        return lambda: (torch.addmm(x, triton_norm_mul_dropout(attn, u, norm_weight, norm_bias, EPS, DROPOUT, True, concat_u=self.both,
-                                                               concat_x=self.both), weight),)
+    def call(self, halves):
+        return lambda: (halves.output(*self.inputs, DROPOUT, True, self.both),)
 
 
 HALVES = {"hstu_compute_uqvk": Uqvk, "hstu_compute_output": Output}
@@ -87,11 +67,10 @@ HALVES = {"hstu_compute_uqvk": Uqvk, "hstu_compute_output": Output}
 def ways_of(half, own, public):
     name = half.op["op"]
     ways = {"hstujit": half.public(getattr(own, name))}
-    compiled = torch.compile(half.formulas, dynamic=False)
-    ways["torch_compile"] = lambda: compiled(*half.inputs)
+    ways["torch_compile"] = half.call(Formulas())
     if public:
-        kernels, functions = public
-        ways |= {"triton": half.public(getattr(functions, name), kernel=kernels.TRITON), "mix": half.mix()}
+        kernels, functions, rows = public
+        ways |= {"triton": half.public(getattr(functions, name), kernel=kernels.TRITON), "mix": half.call(rows)}
     return ways
 
 
@@ -118,11 +97,9 @@ def main():
 
     public = None
     if options.generative_recommenders:
-        sys.path.insert(0, str(pathlib.Path(options.generative_recommenders).resolve()))
-        with contextlib.redirect_stdout(sys.stderr):  # which gets what it prints
-            from generative_recommenders.common import HammerKernel
-            from generative_recommenders.ops import hstu_compute
-        public = HammerKernel, hstu_compute
+        checkout = options.generative_recommenders
+        common, hstu_compute = import_from(checkout, "common", "ops.hstu_compute")
+        public = common.HammerKernel, hstu_compute, TritonRows(checkout)
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     results = []
     for op in read_instances(options.config):

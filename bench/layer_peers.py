@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Times whole layers through PyTorch: STULayer of hstujit.torch, and the public one by its Triton kernels.
+"""Times whole layers through PyTorch: STULayer of hstujit.torch, and those that there are with a checkout of the public package.
 
     bench/layer_peers.py --generative-recommenders CHECKOUT [--config FILE] [--repeats N] > layer_peers.json
 
-Both layers have the same weights and rows, and take turns in one process. "forward" keeps what backward needs; "training" is
+Ways: hstujit.torch; "triton", the public layer as it ships, by its Triton kernels; "mix", its attention between halves of its
+Triton kernels for what is done to rows and cuBLAS for products; "torch_compile", its attention between halves that
+torch.compile fuses. All layers have the same weights and rows, and take turns in one process. "forward" keeps what backward needs; "training" is
 forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
 launch, and the time of the host hidden behind that. "peak_mib" is PyTorch's memory at the peak of a training step, above
-rows and weights. "difference" is the distance of both results in serving, over the norm of one.
+rows and weights. "difference" is the distance of the results of the first two in serving, over the norm of one.
 """
 
 import argparse
-import contextlib
 import pathlib
 import sys
-import types
 
 import torch
+from public_package import Formulas, TritonRows, mixed_layer, public_layer
 from row_peers import FLUSH_BYTES, read_instances, report_alone, time_of, write_report
 
 OWN_FIELDS = ("backward_head_groups", "recompute_attn")  # of a config, that the public layer lacks
@@ -68,27 +69,6 @@ def time_layer(chosen, x, lengths, batch, flush, repeats):
     return {"forward": forward_ms, "training": training_ms, "peak_mib": round(peak / 2**20)}
 
 
-def public_layers(checkout):
-    sys.path.insert(0, str(pathlib.Path(checkout).resolve()))
-    # What a module of the package imports, and none of these layers calls.
-    for name in ("torchrec", "torchrec.modules", "torchrec.modules.sorted_index_select"):
-        sys.modules.setdefault(name, types.ModuleType(name)).maybe_sorted_index_select = None
-    with contextlib.redirect_stdout(sys.stderr):  # which gets what it prints
-        from generative_recommenders.common import HammerKernel
-        from generative_recommenders.modules import stu
-
-    class Layers:
-        STULayerConfig = stu.STULayerConfig
-
-        @staticmethod
-        def STULayer(config):
-            made = stu.STULayer(config)
-            made.set_hammer_kernel(HammerKernel.TRITON)
-            return made
-
-    return Layers
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=pathlib.Path, default=pathlib.Path(__file__).parent / "layers.json")
@@ -100,10 +80,13 @@ def main():
 
     ways = {"hstujit": hstujit.torch.stu}
     if options.generative_recommenders:
-        ways["triton"] = public_layers(options.generative_recommenders)
+        checkout = options.generative_recommenders
+        ways |= {"triton": public_layer(checkout), "mix": mixed_layer(checkout, TritonRows(checkout)),
+                 "torch_compile": mixed_layer(checkout, Formulas())}
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     results = []
     for op in read_instances(options.config):
+        torch._dynamo.reset()
         lengths = lengths_of(op, options.config.parent)
         torch.manual_seed(0)
         x = torch.randn(int(lengths.sum()), op["width"], dtype=torch.bfloat16, device="cuda", requires_grad=True)
@@ -119,7 +102,7 @@ def main():
             except Exception as error:  # of one way; the others are still worth knowing
                 print(f"{op['name']}, {way}: {type(error).__name__}: {error}", file=sys.stderr)
         if len(outs) > 1:
-            first, second = outs.values()
+            first, second = list(outs.values())[:2]
             result["difference"] = round(((first - second).norm() / second.norm()).item(), 5)
         results.append(result)
     write_report(report, results)
