@@ -20,6 +20,7 @@
 #define __global__
 #define __shared__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __grid_constant__

@@ -52,7 +52,6 @@ TEST(ManySequences, ForwardOfEveryOrder) {
 }
 
 TEST(ManySequences, GroupsOfMoreThan32) {
-  check({{"heads", 1}}, Direction::kForward, forward(1, 3), many(33'000, false, 70));
   // At D = 128 a list has 448 entries.
   check({{"heads", 1}, {"attn_dim", 128}, {"hidden_dim", 128}}, Direction::kBackward, fused(2, 1, "semaphore"),
         many(14'400, false, 70));
@@ -70,6 +69,16 @@ TEST(ManySequences, BackwardFused) {
   check({{"num_targets", true}, {"contextual_seq_len", 6}}, Direction::kBackward, fused(1, 1, "semaphore"),
         many(2100, true));
   check(Json::object(), Direction::kBackward, fused(1, 2, "per_sequence"), many(2100, false));
+}
+
+// Pairs of the long sequence's tiles would be few; the tiny ones do not make up for that.
+TEST(ManySequences, OneIsLongAmongTinyOnes) {
+  Lengths lengths{.rows = std::vector<int64_t>(40, 0), .num_targets = {}, .max_seq_len = 300};
+  for (size_t i = 0; i < lengths.rows.size(); i += 3) lengths.rows[i] = static_cast<int64_t>(i % 5);
+  lengths.rows[17] = 300;
+  check(Json::object(), Direction::kForward, forward(1, 3), lengths);
+  check(Json::object(), Direction::kBackward, two_passes(1, 2), lengths);
+  check(Json::object(), Direction::kBackward, fused(1, 2, "persistent"), lengths);
 }
 
 // Offsets of no sense, among which counts of tiles that differ from one sequence to the next by the whole tensor.

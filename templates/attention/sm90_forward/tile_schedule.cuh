@@ -6,7 +6,7 @@
 // list, so that CTAs running at the same time share its rows in L2, and none is empty.
 // Under a causal mask row tile r costs about r + 1 KV tiles, so a work tile is a pair of row tiles (r, last - r): all
 // work tiles of a sequence cost the same and dealing them out round by round, in alternating direction, balances the
-// CTAs. Of few sequences, work tiles are single tiles: see pairs_pay.
+// CTAs. Where that is not enough, work tiles are single tiles: see pairs_pay.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_forward/shared.cuh"
@@ -29,17 +29,44 @@ __device__ __forceinline__ u32 work_tiles_of_heads(int row_tiles, bool paired) {
   return static_cast<u32>(min(work_tiles, static_cast<i64>(kMaxTiles)));
 }
 
-// Whether a work tile is a pair of row tiles. Few pairs do not share out evenly: then single tiles, the longest of all
-// heads first, leave less of the grid idle. By whole warps; the same for all of them.
-template <class Spec, class Config, class RowTiles>
-__device__ __forceinline__ bool pairs_pay(int batch, const RowTiles& row_tiles) {
+// Whether a work tile is a pair of row tiles. Where a CTA's share is that of few of the longest pairs, they do not
+// share out evenly: one sequence of ten thousands of rows among tiny ones may have one and a half for each CTA. Then
+// single tiles, the longest of all heads first, leave less of the grid idle. Called by all threads; the same for all
+// CTAs.
+template <class Spec, class Config, class Scratch, class RowTiles>
+__device__ __forceinline__ bool pairs_pay(Scratch& scratch, int batch, const RowTiles& row_tiles) {
   if constexpr (!Config::kPairTiles) return false;
-  constexpr int kRounds = 4;  // of pairs, that balance
-  if (batch > 32) return true;
-  const int lane = threadIdx.x % 32;
-  const int own = lane < batch ? work_tiles_of(row_tiles(lane), true) : 0;
-  const u32 limit = kRounds * gridDim.x / Spec::kHeads;  // of each sequence: sums do not overflow
-  return __reduce_add_sync(~0u, min(static_cast<u32>(own), limit)) >= limit;
+  constexpr int kWarps = Config::kThreads / 32;
+  struct Load {
+    float kv_tiles;
+    int longest;  // in row tiles
+  };
+  Load* loads = reinterpret_cast<Load*>(&scratch);
+  static_assert(sizeof(Scratch) >= kWarps * sizeof(Load), "no room for loads");
+  const auto kv_tiles_of = [](int tiles) { return 0.5f * static_cast<float>(tiles) * static_cast<float>(tiles + 1); };
+  Load load = {};
+#pragma unroll 4
+  for (int b = threadIdx.x; b < batch; b += Config::kThreads) {
+    const int tiles = row_tiles(b);
+    load.kv_tiles += kv_tiles_of(tiles);
+    load.longest = max(load.longest, tiles);
+  }
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    load.kv_tiles += __shfl_xor_sync(~0u, load.kv_tiles, d);
+    load.longest = max(load.longest, __shfl_xor_sync(~0u, load.longest, d));
+  }
+  if (threadIdx.x % 32 == 0) loads[threadIdx.x / 32] = load;
+  __syncthreads();
+  load = {};
+#pragma unroll 1
+  for (int warp = 0; warp < kWarps; ++warp) {
+    load.kv_tiles += loads[warp].kv_tiles;
+    load.longest = max(load.longest, loads[warp].longest);
+  }
+  __syncthreads();  // before the scratch has something else
+  const float shares = batch > 32 ? 3.0f : 4.0f;  // of many sequences, shorter ones even out the rest
+  return Spec::kHeads * load.kv_tiles >= shares * static_cast<float>(gridDim.x) * static_cast<float>(load.longest + 1);
 }
 
 // Counts of work tiles of the lanes below this one, and of all lanes, up to kMaxTiles.
@@ -225,13 +252,14 @@ __device__ __forceinline__ void add_up_entries(Memory& shared, Scratch& scratch,
 }
 
 // Called by all threads of the CTA, before the barriers are used. `scratch` is a buffer of the pipeline. It runs once
-// in a launch, so most of its loops are not unrolled: that would cost more to compile than it saves.
+// in a launch: most of its loops are not unrolled, which would cost more to compile than it saves, and it is no part of
+// the kernel's function, whose registers have no room for it.
 template <class Spec, class Config, class Memory, class Scratch, class Offset>
-__device__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
+__device__ __noinline__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
   const auto row_tiles = [&](int b) {
     return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
   };
-  const bool paired = pairs_pay<Spec, Config>(batch, row_tiles);
+  const bool paired = pairs_pay<Spec, Config>(scratch, batch, row_tiles);
   if (Config::kSchedulePerSequence || is_sorted<Config>(batch)) {
     sort_sequences<Spec, Config>(shared, scratch, batch, paired, row_tiles);
   } else {
