@@ -4,7 +4,7 @@
 # bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Seven more steps: "traffic", attention on other lengths; "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong packed fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
 #
 # MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
 # RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
@@ -13,7 +13,7 @@
 # The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong packed fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
+binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -106,6 +106,13 @@ if step packed; then
   overridden fused packed "$packed"', "skeleton": "attention/sm90_forward", "block_n": 64' --kind bf16,fp16
   overridden fused packed_wide "$packed"', "skeleton": "attention/sm90_forward", "block_n": 128' --kind bf16,fp16
   overridden fused packed_backward "$packed"', "skeleton": "attention/sm90_backward_twopass", "block_n": 32' --direction backward --kind bf16,fp16
+fi
+
+# Lists of two CTAs on a multiprocessor, which sort 1,024 sequences.
+if step lists; then
+  list='"block_m": 64, "stages": 2, "consumers": 1, "schedule": "persistent", "blocks_per_sm": 2, "ping_pong": false, "split_kv": false, "pack_sequences": false'
+  overridden fused list_forward "$list"', "skeleton": "attention/sm90_forward", "block_n": 64' --kind bf16,fp16
+  overridden fused list_backward "$list"', "skeleton": "attention/sm90_backward_twopass", "block_n": 32' --direction backward --kind bf16,fp16
 fi
 
 fused='"skeleton": "attention/sm90_backward_fused", "block_n": 64'

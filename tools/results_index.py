@@ -40,6 +40,8 @@ KINDS = {
     "layers_forward_matrix": "the same, forward",
     "layers_backward_sanitizer": "memcheck and racecheck over every second of the small ones, backward",
     "layers_sanitizer": "memcheck and racecheck over some of them",
+    "list_backward": "a third of the backward matrix, 16 bits, and compute-sanitizer, by lists that sort 1,024 sequences",
+    "list_forward": "the same, forward",
     "compatibility": "tests of the public packages with these operators in place: docs/compatibility.md",
     "matrix": "every mask, data type and dimension, forward, against float64",
     "per_sequence": PER_SEQUENCE,

@@ -86,6 +86,22 @@ def many_instances():
                 yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
 
 
+# More sequences than a list of work tiles sorts, so that its entries are groups of 32 neighbours, and of more.
+CROWD = [130 if i % 53 == 17 else 30 if i % 7 == 3 else i % 3 for i in range(2100)]
+GREAT_CROWD = [65 if i % 997 == 600 else 1 if i % 31 == 9 else 0 for i in range(66_000)]
+# One sequence that has most of all tiles, so few for each CTA that they are no pairs.
+LONELY = [i % 5 for i in range(60)] + [3000]
+
+
+def crowd_instances():
+    for mask in ("causal", "targets", "context", "window", "context_window_targets", "none"):
+        for kind, dims in (("bf16", (64, 64)), ("fp16", (128, 128)), ("bf16", (64, 128))):
+            batches = {"crowd": (CROWD, 256), "lonely": (LONELY, 4096)} | ({"great_crowd": (GREAT_CROWD, 256)} if mask == "causal" else {})
+            for name, (lengths, longest) in batches.items():
+                yield instance(f"{mask}-{kind}-{name}_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {
+                    "max_seq_len": longest, "lengths": lengths}
+
+
 def few_instances():
     """Batches so small that the columns of a tile are split over a cluster of CTAs: of eight, of three and of two."""
     for mask, parameters in MASKS.items():
@@ -340,6 +356,7 @@ def instances():
     yield from bias_instances()
     yield from few_instances()
     yield from many_instances()
+    yield from crowd_instances()
     for mask, mask_parameters in MASKS.items():
         for kind, type_parameters in TYPES.items():
             for dims in DIMENSIONS:
@@ -384,6 +401,8 @@ def small_instances():
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
         if name.startswith("rows_bf16-") and chosen["op"] in over_sequences() and chosen["width"] == 512:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}
+        if name in ("causal-bf16-crowd_64x64", "causal-fp16-crowd_128x128"):
+            yield {**chosen, "lengths": [65 if i % 100 == 17 else 0 for i in range(2100)]}
         if name == "causal-bf16-many_128x128":
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 256, 3] * 5}
 
@@ -416,11 +435,12 @@ def main():
     parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
     parser.add_argument("--products", action="store_true", help="products of matrices alone")
     parser.add_argument("--layers", action="store_true", help="whole layers and their halves alone")
+    parser.add_argument("--crowds", action="store_true", help="batches of thousands of sequences, and of one among tiny ones, alone")
     parser.add_argument("--repeated", action="store_true", help="the selection of attention for many launches of each")
     parser.add_argument("--repeated-others", action="store_true", help="that of all other operators")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances,
+    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances, "crowds": crowd_instances,
                "sanitizer": small_instances, "repeated": repeated_instances, "repeated_others": repeated_others}
     source = next((make for name, make in sources.items() if getattr(arguments, name)), instances)()
     if arguments.direction == "backward":
