@@ -61,13 +61,13 @@ lint: build
 	tools/lint.sh $(BUILD)
 
 # What holds no MLIR, under the address, undefined-behaviour and thread sanitizers.
-sanitize: deps
+sanitize:
 	$(MAKE) test PRESET=asan
 	$(MAKE) test PRESET=tsan
 
 # Every parser of bytes that others may have written, SECONDS_EACH seconds each, one a core at a time.
-fuzz:
-	@tools/install-deps.sh --if-missing --fuzz
+fuzz: PRESET = fuzz
+fuzz: deps
 	cmake --preset fuzz
 	cmake --build --preset fuzz --parallel $(JOBS)
 	tools/fuzz.sh build/fuzz $(TARGETS)
@@ -76,4 +76,4 @@ clean:
 	rm -rf build
 
 deps:
-	@tools/install-deps.sh --if-missing
+	@tools/install-deps.sh --if-missing $(if $(filter asan tsan fuzz,$(PRESET)),--sanitizers)

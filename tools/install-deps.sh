@@ -3,7 +3,7 @@
 #
 #   tools/install-deps.sh               install everything that is missing
 #   tools/install-deps.sh --if-missing  the same, and print nothing when all is there
-#   tools/install-deps.sh --fuzz        also clang with libFuzzer, which only `make fuzz` needs
+#   tools/install-deps.sh --sanitizers  also clang with its sanitizers and libFuzzer, for `make sanitize` and `make fuzz`
 #
 # LLVM and MLIR 22 come from apt.llvm.org where the distribution has no such packages. NVRTC 12.4 or newer is taken from
 # an installed CUDA toolkit, else from the PyPI wheel nvidia-cuda-nvrtc, which goes to build/nvrtc, where the tests find
@@ -14,11 +14,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 quiet=no
-fuzz=no
+sanitizers=no
 for argument in "$@"; do
   case "$argument" in
     --if-missing) quiet=yes ;;
-    --fuzz) fuzz=yes ;;
+    --sanitizers) sanitizers=yes ;;
     *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
@@ -27,7 +27,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates
           libfmt-dev nlohmann-json3-dev libcli11-dev libsodium-dev libgtest-dev libgmock-dev
           zlib1g-dev libzstd-dev libcurl4-openssl-dev nginx apache2-bin openmpi-bin clang-format-19 clang-tidy-22
           llvm-22-dev libmlir-22-dev mlir-22-tools lld-22)
-if [ "$fuzz" = yes ]; then packages+=(clang-22 libclang-rt-22-dev); fi
+if [ "$sanitizers" = yes ]; then packages+=(clang-22 libclang-rt-22-dev); fi
 
 say() { [ "$quiet" = yes ] || echo "$*"; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }

@@ -167,7 +167,7 @@ TEST_F(ExplainTest, EveryLayerIsLookedAtAndTheSameKernelOfAnotherBuildIsNearest)
   values_["HSTUJIT_CACHE_PATH"] = at("bundle") + ":" + at("later");
   const Json nearest = explained()["cache"]["nearest"];
   EXPECT_EQ(nearest["directory"], at("bundle"));
-  EXPECT_EQ(nearest["differs"], Json({difference("generator", "another build", key_.generator)}));
+  EXPECT_EQ(nearest["differs"], Json::array({difference("generator", "another build", key_.generator)}));
 }
 
 TEST_F(ExplainTest, TheNearestTuningRecordIsNamed) {
