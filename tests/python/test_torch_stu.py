@@ -2,11 +2,13 @@
 
 import contextlib
 import ctypes
+import dataclasses
 import itertools
 import math
 import os
 import re
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -237,6 +239,33 @@ class Layers(unittest.TestCase):
             self.assertFalse(torch.equal(layer(x, LENGTHS, OFFSETS, 8), layer(x, LENGTHS, OFFSETS, 8)))
             layer.eval()
             self.assertTrue(torch.equal(layer(x, LENGTHS, OFFSETS, 8), layer(x, LENGTHS, OFFSETS, 8)))
+
+    def test_a_configuration_that_is_changed_later_changes_no_layer(self):
+        fields = dataclasses.asdict(STULayerConfig(embedding_dim=32, num_heads=2, hidden_dim=16, attention_dim=8))
+        changed = {
+            "embedding_dim": 64, "num_heads": 1, "hidden_dim": 8, "attention_dim": 16, "output_dropout_ratio": 0.9,
+            "max_attn_len": 2, "attn_alpha": 3.0, "contextual_seq_len": 2, "backward_head_groups": 2,
+            "precision": "ieee",
+        }  # fmt: skip
+        changed |= {name: not value for name, value in fields.items() if isinstance(value, bool)}
+        self.assertEqual(set(fields), set(changed))
+        x = torch_cases.tensor(ROWS, 32, seed=47).bfloat16()
+        targets = torch.tensor([2, 0, 3])
+
+        def seen(layer):
+            torch.manual_seed(4)
+            out = layer(x, LENGTHS, OFFSETS, 8, targets)
+            return out, layer.instances(training=8, prefill=8, cached_forward=9, num_targets=True), repr(layer)
+
+        for given in (STULayerConfig(**fields), types.SimpleNamespace(**fields)):  # ours, and another package's
+            layer = STULayer(given)
+            out, *others = seen(layer)
+            for target in (given, layer.config):
+                for name, value in changed.items():
+                    setattr(target, name, value)
+            again, *others_again = seen(layer)
+            self.assertTrue(torch.equal(out, again))
+            self.assertEqual(others, others_again)
 
     def test_mistakes_are_sentences(self):
         layer = self.make()

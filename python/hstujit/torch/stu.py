@@ -111,16 +111,21 @@ _NAMES = {
 _CACHED_NAMES = {**_NAMES, "x": "delta_x"}
 
 
-def _check_values(config: STULayerConfig) -> None:
-    fields = _FIELDS
-    absent = [n for n, f in fields.items() if f.default is dataclasses.MISSING and not hasattr(config, n)]
+def _copy_of(config: STULayerConfig) -> STULayerConfig:
+    """Checked, since it may have been changed. It may be the public package's, too, which has fewer fields."""
+    values = {name: getattr(config, name, field.default) for name, field in _FIELDS.items()}
+    absent = [name for name, value in values.items() if value is dataclasses.MISSING]
     if absent:
         raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
+    return STULayerConfig(**values)
+
+
+def _check_values(config: STULayerConfig) -> None:
     properties = operators()["stu_layer"]["parameters"]["properties"]
     wrong = []
     for name, parameter in _COUNTS.items():
         limits = properties[parameter]
-        value = getattr(config, name, limits.get("default"))  # the public package's has fewer fields
+        value = getattr(config, name)
         if value is None and name == "max_attn_len":
             continue
         lowest, highest, multiple = limits["minimum"], limits["maximum"], limits.get("multipleOf", 1)
@@ -133,8 +138,8 @@ def _check_values(config: STULayerConfig) -> None:
         wrong.append(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
     if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
         wrong.append(f"attn_alpha is {shown(alpha)}; it must be a finite number, or None")
-    for name, field in fields.items():
-        value = getattr(config, name, field.default)
+    for name, field in _FIELDS.items():
+        value = getattr(config, name)
         if field.type == "bool" and not isinstance(value, bool):
             wrong.append(f"{name} is {shown(value)}; it must be True or False")
     precisions = properties["precision"]["enum"]
@@ -169,8 +174,7 @@ def _parameters(config: STULayerConfig) -> dict[str, Any]:
 
 
 def _precision(config: STULayerConfig) -> str:
-    given = getattr(config, "precision", None)  # the public package's has none
-    return fp32_precision() if given is None else given
+    return fp32_precision() if config.precision is None else config.precision
 
 
 @dataclass
@@ -256,8 +260,8 @@ class STULayer(torch.nn.Module):
 
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
-        _check_values(config)  # it may have been changed, or be the public package's
-        self.config, self.is_inference = config, is_inference
+        self._config, self.is_inference = _copy_of(config), is_inference
+        config = self._config
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
         self._alpha = config.attention_dim**-0.5 if config.attn_alpha is None else config.attn_alpha
@@ -273,12 +277,17 @@ class STULayer(torch.nn.Module):
         torch.nn.init.xavier_uniform_(self._output_weight)
         self.reset_kv_cache()
 
+    @property
+    def config(self) -> STULayerConfig:
+        """A copy of what the layer is made of. To change it changes no layer."""
+        return dataclasses.replace(self._config)
+
     def _check_rows(self, name: str, rows: torch.Tensor, shape: str) -> None:
         if rows.dim() != 2:
             raise InvalidArgumentError(
                 f"{name} has rank {rows.dim()}, shape {tuple(rows.shape)}; it must be ({shape}, embedding_dim)"
             )
-        wanted = self.config.embedding_dim
+        wanted = self._config.embedding_dim
         if rows.size(1) != wanted:
             raise InvalidArgumentError(
                 f"{name} has {counted(rows.size(1), 'column')}; it must have {wanted}, the embedding_dim"
@@ -302,7 +311,7 @@ class STULayer(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """Fields of the configuration that are not at their defaults."""
-        fields = ((field, getattr(self.config, field.name, field.default)) for field in _FIELDS.values())
+        fields = ((field, getattr(self._config, field.name)) for field in _FIELDS.values())
         return ", ".join(f"{field.name}={shown(value)}" for field, value in fields if value != field.default)
 
     def reset_kv_cache(self) -> None:
@@ -337,7 +346,7 @@ class STULayer(torch.nn.Module):
         Returns:
             (L, embedding_dim).
         """
-        config, prefill = self.config, kv_caching_lengths is not None
+        config, prefill = self._config, kv_caching_lengths is not None
         self._check_rows("x", x, "L")
         _check_offsets(x_offsets)
         if prefill and torch.is_grad_enabled():
@@ -425,7 +434,7 @@ class STULayer(torch.nn.Module):
 
     def _arguments(self, x: torch.Tensor, num_targets: torch.Tensor | None, offsets: torch.Tensor) -> dict[str, object]:
         """What both operators take of the layer. Weights of norms are rounded, too, as the public layer's are."""
-        config = self.config
+        config = self._config
         if num_targets is not None:
             num_targets = integers_as("num_targets", num_targets, offsets.dtype) if config.target_aware else None
         return {
@@ -491,7 +500,7 @@ class STULayer(torch.nn.Module):
             )
         if not isinstance(name, str):
             raise InvalidArgumentError(f"name is {shown(name)}; it must be a text")
-        config = self.config
+        config = self._config
         both = {
             "width": config.embedding_dim,
             **_parameters(config),
@@ -532,10 +541,7 @@ class STULayer(torch.nn.Module):
 
 def _less_memory(config: STULayerConfig) -> dict[str, Any]:
     """What the public package's configuration does not have."""
-    return {
-        "recompute_attn": getattr(config, "recompute_attn", False),
-        "backward_head_groups": getattr(config, "backward_head_groups", 1),
-    }
+    return {"recompute_attn": config.recompute_attn, "backward_head_groups": config.backward_head_groups}
 
 
 def _check_offsets(x_offsets: torch.Tensor) -> None:
