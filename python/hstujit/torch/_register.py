@@ -16,6 +16,7 @@ from ._autograd import Derivative, NoDerivative, Recorder
 from ._launch import Launcher
 from ._native import Library, native_library
 from ._schema import NAMESPACE, function_of, schema_of
+from ._shapes import check_shapes
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
@@ -37,6 +38,7 @@ def _fake(launcher: Launcher) -> Callable[..., Any]:
     def body(inputs: Any, parameters: Any, rows: Any) -> Any:
         launcher.check_devices(inputs)
         plan = launcher.plan(inputs, parameters)
+        check_shapes(plan.signature, dict(zip(launcher.positions, inputs)))
 
         def read_rows(name: str) -> Any:
             return torch.library.get_ctx().new_dynamic_size()

@@ -113,7 +113,7 @@ _CACHED_NAMES = {**_NAMES, "x": "delta_x"}
 
 def _copy_of(config: STULayerConfig) -> STULayerConfig:
     """Checked, since it may have been changed. It may be the public package's, too, which has fewer fields."""
-    values = {name: getattr(config, name, field.default) for name, field in _FIELDS.items()}
+    values: dict[str, Any] = {name: getattr(config, name, field.default) for name, field in _FIELDS.items()}
     absent = [name for name, value in values.items() if value is dataclasses.MISSING]
     if absent:
         raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
