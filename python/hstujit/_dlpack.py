@@ -36,13 +36,16 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.
 
 
 class Tensor:
-    """A view of an array. It holds the array for as long as it lives."""
+    """A view of an array. It holds the array for as long as it lives.
+
+    ``operator`` is the operator of PyTorch that does the same and has gradients, if there is one.
+    """
 
     __slots__ = ("array", "_capsule", "dl_tensor", "read_only", "shape", "strides", "dtype", "device")
 
-    def __init__(self, name: str, array: Any, stream: int | None = None) -> None:
-        self.array = array
-        self._capsule = _capsule_of(name, array, stream)
+    def __init__(self, name: str, array: Any, stream: int | None = None, operator: str = "") -> None:
+        self.array = _without_gradient(name, array, operator)
+        self._capsule = _capsule_of(name, self.array, stream)
         if _is_valid(self._capsule, b"dltensor_versioned"):
             managed = DLManagedTensorVersioned.from_address(_pointer(self._capsule, b"dltensor_versioned"))
             if managed.major != 1:
@@ -81,6 +84,17 @@ def dtype_name(code: int, bits: int, lanes: int = 1) -> str:
     unknown = f"DLPack type {code} of {bits} bits"
     name = f"{_WITH_BITS[code]}{bits}" if code in _WITH_BITS else _WHOLE.get(code, unknown)
     return name if lanes == 1 else f"{name}x{lanes}"
+
+
+def _without_gradient(name: str, array: Any, operator: str) -> Any:
+    """PyTorch exports no tensor that requires a gradient. One is lost where PyTorch records none, and only there."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(array, torch.Tensor) or not array.requires_grad:
+        return array
+    if torch.is_grad_enabled():
+        advice = f"call {operator}, which computes one (import hstujit.torch), or this" if operator else "call it"
+        raise InvalidArgumentError(f"{name} requires a gradient, and no gradient follows; {advice} in torch.no_grad()")
+    return array.detach()
 
 
 def _capsule_of(name: str, array: Any, stream: int | None) -> Any:

@@ -75,7 +75,7 @@ class _Call:
     def run(self, like: Any, stream: int, device: int = 0) -> Any:
         dlpack_stream = None if self.backend == "host" else stream or 1
         tensors = {
-            a.name: Tensor(a.name, self.inputs[a.name], dlpack_stream)
+            a.name: self.tensor(a.name, self.inputs[a.name], dlpack_stream)
             for a in self.interface.inputs
             if a.is_tensor and a.name in self.inputs
         }
@@ -107,7 +107,11 @@ class _Call:
         if self.out is None:
             return None
         arrays = self.out if isinstance(self.out, (tuple, list)) else (self.out,)
-        return [Tensor(f"out[{index}]", array, dlpack_stream) for index, array in enumerate(arrays)]
+        return [self.tensor(f"out[{index}]", array, dlpack_stream) for index, array in enumerate(arrays)]
+
+    def tensor(self, name: str, array: Any, dlpack_stream: int | None) -> Tensor:
+        has_derivative = f"{self.interface.name}_backward" in interfaces()
+        return Tensor(name, array, dlpack_stream, f"torch.ops.hstujit.{self.interface.name}" if has_derivative else "")
 
     def find_op(self, tensors: dict[str, Tensor], outputs: list[Tensor] | None) -> Op:
         described = {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}

@@ -27,8 +27,32 @@ class Frameworks(unittest.TestCase):
         out = hstujit.attention(q, k, v, torch.from_numpy(OFFSETS), 8, 0.125)
         numpy.testing.assert_array_equal(out.numpy(), self.expected)
         self.assertEqual(hstujit.layer_norm(q[:, 0].bfloat16()).dtype, torch.bfloat16)
-        with self.assertRaisesRegex(errors.InvalidArgumentError, "q cannot be exchanged by DLPack.*grad"):
-            hstujit.attention(q.requires_grad_(), k, v, torch.from_numpy(OFFSETS), 8, 0.125)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_tensors_that_require_a_gradient(self):
+        """Where PyTorch records none, they are arrays like others. Elsewhere one would be lost without a word."""
+        q, k, v = map(torch.from_numpy, self.arrays)
+        offsets, out = torch.from_numpy(OFFSETS), torch.nn.Parameter(torch.empty(v.shape))
+        wrong = "^q requires a gradient.*; call torch.ops.hstujit.hstu_attention, .*, or this in torch.no_grad"
+        with self.assertRaisesRegex(errors.InvalidArgumentError, wrong):
+            hstujit.attention(torch.nn.Parameter(q), k, v, offsets, 8, 0.125)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, r"^out\[0\] requires a gradient"):
+            hstujit.attention(q, k, v, offsets, 8, 0.125, out=out)
+        norm = torch.nn.LayerNorm(64)
+        op = hstujit.Op({"op": "layer_norm", "width": 64, "dtype": "fp32", "weight_dtype": "fp32"}, backend="host")
+        op.prepare()
+        normed = torch.empty(ROWS, 64)
+        given = {"x": q[:, 0], "weight": norm.weight, "bias": norm.bias, "eps": 1e-5, "out": normed}
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^weight requires.*; call it in torch.no_grad"):
+            op.launch(**given)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^weight requires.*; call it in torch.no_grad"):
+            hstujit.layer_norm_backward(normed, q[:, 0], weight=norm.weight)  # no second derivative
+        for mode in (torch.no_grad, torch.inference_mode):
+            with mode():
+                found = hstujit.attention(torch.nn.Parameter(q), k, v, offsets, 8, 0.125, out=out)
+                numpy.testing.assert_array_equal(found.detach().numpy(), self.expected)
+                op.launch(**given)
+                torch.testing.assert_close(normed, norm(q[:, 0]))
 
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_views_of_torch_whose_memory_holds_something_else(self):
