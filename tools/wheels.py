@@ -7,6 +7,10 @@ PREFIX is what `cmake --install --strip` of the components runtime, compiler, to
 both. The package has the installation's layout inside it, so the libraries find one another as they do there.
 hstujit-host puts its library beside those of hstujit. One file serves every CPython from 3.10, and every PyTorch. The
 same input gives the same bytes.
+
+A version ends with a digest of what both wheels hold, 0.1.0+build4c1d9a7e02: pip replaces one build by another, where
+it would keep what has the same version, and installs hstujit-host beside the build alone that it was made with. Wheels
+of an earlier build in FOLDER are removed.
 """
 import argparse
 import base64
@@ -35,12 +39,19 @@ class Mistake(Exception):
     """What is wrong with the input, as a sentence."""
 
 
-def version_of(root):
-    """The version of CMakeLists.txt."""
+def version_of(root, digest):
+    """The version of CMakeLists.txt, and behind it the build."""
     found = re.search(r"project\(hstujit VERSION ([0-9.]+)", (root / "CMakeLists.txt").read_text(encoding="utf-8"))
     if not found:
         raise Mistake(f"{root / 'CMakeLists.txt'} names no version")
-    return found.group(1)
+    return f"{found.group(1)}+build{digest[:10]}"
+
+
+def digest_of(files):
+    digest = hashlib.sha256()
+    for name, data, mode in files:
+        digest.update(f"{name} {len(data)} {mode:o}\n".encode() + data)
+    return digest.hexdigest()
 
 
 def platform_of(files):
@@ -130,22 +141,28 @@ def native_files(prefix):
 
 
 def build(prefix, out):
-    version = version_of(ROOT)
     native = native_files(prefix)
     host = prefix / HOST_LIBRARY
     if not host.exists():
         raise Mistake(f"{prefix} has no {HOST_LIBRARY}: install the component host, too")
     out.mkdir(parents=True, exist_ok=True)
+    for earlier in (*out.glob("hstujit-*.whl"), *out.glob("hstujit_host-*.whl")):
+        earlier.unlink()
     binaries = [path for path in native if path.read_bytes()[:4] == b"\x7fELF"]
-    wheel = Wheel("hstujit", version, platform_of(binaries), out)
     package = ROOT / "python" / "hstujit"
-    for path in sorted([*package.rglob("*.py"), package / "py.typed"]):
-        wheel.add(f"hstujit/{path.relative_to(package).as_posix()}", path.read_bytes())
-    for name, data in stubs(prefix).items():
-        wheel.add(f"hstujit/{name}", data)
+    files = [
+        (f"hstujit/{path.relative_to(package).as_posix()}", path.read_bytes(), 0o644)
+        for path in sorted([*package.rglob("*.py"), package / "py.typed"])
+    ]
+    files += [(f"hstujit/{name}", data, 0o644) for name, data in stubs(prefix).items()]
     for path in native:
         mode = 0o755 if path in binaries else 0o644
-        wheel.add(f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode)
+        files.append((f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode))
+    of_host = [(f"hstujit/{HOST_LIBRARY}", host.read_bytes(), 0o755)]
+    version = version_of(ROOT, digest_of([*files, *of_host]))
+    wheel = Wheel("hstujit", version, platform_of(binaries), out)
+    for file in files:
+        wheel.add(*file)
     extras = [
         "Provides-Extra: host",
         f'Requires-Dist: hstujit-host=={version}; extra == "host"',
@@ -159,7 +176,8 @@ def build(prefix, out):
     yield wheel.close(metadata_of("hstujit", version, extras, description), entry_points)
 
     wheel = Wheel("hstujit-host", version, platform_of([host]), out)
-    wheel.add(f"hstujit/{HOST_LIBRARY}", host.read_bytes(), 0o755)
+    for file in of_host:
+        wheel.add(*file)
     yield wheel.close(metadata_of("hstujit-host", version, [f"Requires-Dist: hstujit=={version}"]))
 
 

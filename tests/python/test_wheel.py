@@ -10,6 +10,7 @@ import io
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,10 +55,10 @@ class Wheels(unittest.TestCase):
         run(sys.executable, ROOT / "tools" / "wheels.py", "--prefix", PREFIX, "--out", folder)
 
     @classmethod
-    def pip(cls, *arguments):
+    def pip(cls, *arguments, check=True):
         command = (cls.python, "-m", "pip", "--disable-pip-version-check", arguments[0])
         options = ("--no-index",) if arguments[0] == "install" else ()
-        run(*command, *options, *arguments[1:])
+        return run(*command, *options, *arguments[1:], check=check)
 
     def test_names_and_sizes(self):
         for wheel, name in ((self.wheel, "hstujit-"), (self.host, "hstujit_host-")):
@@ -79,6 +80,26 @@ class Wheels(unittest.TestCase):
     def test_the_same_input_gives_the_same_bytes(self):
         self.build(self.folder / "again")
         self.assertEqual((self.folder / "again" / self.wheel.name).read_bytes(), self.wheel.read_bytes())
+
+    def test_another_build_replaces_an_earlier_one(self):
+        """Of the same files but for one, in one folder: pip keeps what has the version that it is given."""
+        changed, prefix = self.folder / "changed", self.folder / "prefix"
+        shutil.copytree(PREFIX, prefix, symlinks=True)
+        record = next((prefix / "share" / "hstujit" / "records").rglob("*.json"))
+        record.write_text(record.read_text() + "\n")
+        changed.mkdir()
+        for earlier in (self.wheel, self.host):
+            shutil.copy(earlier, changed)
+        run(sys.executable, ROOT / "tools" / "wheels.py", "--prefix", prefix, "--out", changed)
+        wheel, host = sorted(changed.iterdir())  # the earlier ones are gone
+        self.assertNotEqual((wheel.name, host.name), (self.wheel.name, self.host.name))
+        place = ("--target", self.folder / "target")
+        refused = self.pip("install", *place, self.wheel, host, check=False)  # each wants its own build
+        self.assertIn("conflict", refused.stdout + refused.stderr)
+        self.addCleanup(self.pip, "install", self.wheel)
+        self.pip("install", wheel)
+        installed = next(self.python.parent.parent.glob(f"lib/*/site-packages/hstujit/{record.relative_to(prefix)}"))
+        self.assertEqual(installed.read_text(), record.read_text())
 
     def test_the_record_lists_every_file_with_its_digest(self):
         for wheel in (self.wheel, self.host):
