@@ -153,6 +153,19 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "seq_offsets[1] is 9", seq_offsets=numpy.array([0, 9, 7]))
         self.refused(errors.InvalidArgumentError, "num_targets", num_targets=numpy.array([1, 1, -1]))
 
+    def test_targets_of_more_rows_than_a_sequence(self):
+        """As docs/ops-sequences.md says: two rows each may be more, as many as there are rows may not."""
+        rows, table, offsets = random(3, 16), random(4, 16, seed=1), numpy.array([0, 3])
+
+        def embedded(targets, **more):
+            given = numpy.array([targets])
+            return hstujit.add_positional_embeddings(rows, table, 1.0, offsets, num_targets=given, **more)
+
+        numpy.testing.assert_array_equal(embedded(2, interleave_targets=True), rows + table[0])
+        for interleaved in (False, True):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, r"num_targets\[0\] is 5"):
+                embedded(5, interleave_targets=interleaved)
+
     def test_numbers(self):
         self.refused(errors.InvalidArgumentError, "max_seq_len is '8'", "an integer", max_seq_len="8")
         self.refused(errors.InvalidArgumentError, "max_seq_len is 8.5", "an integer", max_seq_len=8.5)

@@ -134,6 +134,33 @@ class Compile(unittest.TestCase):
             self.assertIsInstance(out.shape[0], torch.SymInt)
             self.assertEqual(ops.dense_to_jagged(dense, offsets, 5, out_rows=8).shape, (8, 16))
 
+    def test_rows_that_only_offsets_tell_are_in_a_graph_that_may_have_them(self):
+        """As docs/pytorch.md says: by a setting, and with fullgraph=True of PyTorch 2.11; else they break the graph."""
+        left, right = torch_cases.offsets(), torch_cases.offsets(0, 2, 5, 6)
+
+        def apart(rows, dense):
+            both = ops.split_2d_jagged(rows * 2, offsets_left=left, offsets_right=right)
+            return *both, ops.dense_to_jagged(dense, left, 5)
+
+        arguments = torch_cases.tensor(14, 16).requires_grad_(), torch_cases.tensor(15, 16)
+        version = tuple(map(int, torch.__version__.split(".")[:2]))
+        for fullgraph, captured in ((True, True), (True, False), (False, False)):
+            torch._dynamo.reset()
+            graphs = []
+
+            def backend(graph, inputs, graphs=graphs):
+                graphs.append([str(node.target) for node in graph.graph.nodes])
+                return graph.forward
+
+            with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=captured):
+                if fullgraph and not captured and version < (2, 11):
+                    continue
+                outs = torch.compile(apart, fullgraph=fullgraph, backend=backend)(*arguments)
+            for out, expected in zip(outs, apart(*arguments)):
+                self.assertTrue(torch.equal(out, expected))
+            whole = [name for graph in graphs for name in graph if name.startswith("hstujit.")]
+            self.assertEqual(whole, ["hstujit.split_2d_jagged", "hstujit.dense_to_jagged"] if fullgraph else [])
+
     def export(self):
         x, offsets = batch(3, 0, 5)
         sizes = {0: torch.export.Dim("rows", min=2, max=2**20)}, {0: torch.export.Dim("offsets", min=3, max=2**20)}
