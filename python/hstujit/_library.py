@@ -107,11 +107,18 @@ def path() -> pathlib.Path:
     return pathlib.Path(os.fsdecode(info.name)).resolve()
 
 
+def _where_the_host_backend_is() -> str:
+    """The commands of docs/python.md and docs/deployment.md. No index of packages has it."""
+    if (PREFIX / "lib" / SONAME).exists():
+        return "it is a wheel beside this one, of the same build: pip install build/wheel/hstujit_host-*.whl"
+    return "it is the component host of the same build: cmake --install build/release --strip --component host"
+
+
 def error_of(status: int) -> errors.Error:
     """The exception of a status, with the sentence of this thread's last failure."""
     sentence = in_python(library.hstujit_last_error().decode(errors="replace"))
-    if "libhstujit_host.so" in sentence and "hstujit-host" not in sentence:
-        sentence += "; the host backend is a wheel of its own: pip install hstujit-host"
+    if "libhstujit_host.so" in sentence:
+        sentence += f"; {_where_the_host_backend_is()}"
     kind = errors.BY_STATUS.get(status, errors.Error)
     # So begins every sentence about it, behind the instance that it is of.
     if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):
