@@ -7,11 +7,13 @@ through ctypes releases the GIL.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from . import _structs, errors
@@ -129,6 +131,17 @@ def error_of(status: int) -> errors.Error:
 def check(status: int) -> None:
     if status:
         raise error_of(status)
+
+
+@contextlib.contextmanager
+def without_a_gpu(to_do: str) -> Iterator[None]:
+    """Says what may be done, where there is no GPU. The tool says the same (tools/hstujit/command.cpp)."""
+    try:
+        yield
+    except (errors.NoDriverError, errors.NoDeviceError) as error:
+        if not str(error).startswith("device is "):  # a number that no GPU has
+            error.args = (f"{error}; {to_do}",)
+        raise
 
 
 def take_text(text: _structs.Text) -> str:

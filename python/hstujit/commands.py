@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _structs
 from ._checked import checked
-from ._library import encode, json_of, library
+from ._library import encode, json_of, library, without_a_gpu
 from ._words import not_allowed
 from .config import Config
 from .context import Context, handle_of
@@ -100,18 +100,22 @@ def tune(
 
     ``budget_s`` is of the whole call, in seconds; 0: the config's. The others are those of :func:`prewarm`.
     """
-    return _call(
-        library.hstujit_tune,
-        config,
-        context,
-        progress,
-        op_name=encode(op),
-        budget_s=budget_s,
-        device=device,
-        jobs=jobs,
-        shard_index=shard[0],
-        shard_count=shard[1],
-    )
+    with without_a_gpu(
+        "prewarm with arch compiles without one, and winners that were tuned on another machine come here with "
+        "Cache.export and Cache.import_"
+    ):
+        return _call(
+            library.hstujit_tune,
+            config,
+            context,
+            progress,
+            op_name=encode(op),
+            budget_s=budget_s,
+            device=device,
+            jobs=jobs,
+            shard_index=shard[0],
+            shard_count=shard[1],
+        )
 
 
 @checked
@@ -152,19 +156,20 @@ def run(
     ``check`` compares with a float64 reference. ``repeats`` launches on the same input are compared with one another.
     ``max_rows`` bounds the rows of a batch; 0: all of them.
     """
-    return _call(
-        library.hstujit_run,
-        config,
-        context,
-        None,
-        op_name=encode(op),
-        backend=_backend(backend),
-        check=int(check),
-        device=device,
-        repeats=repeats,
-        seed=seed,
-        max_rows=max_rows,
-    )
+    with without_a_gpu('backend="host" runs on the CPU'):
+        return _call(
+            library.hstujit_run,
+            config,
+            context,
+            None,
+            op_name=encode(op),
+            backend=_backend(backend),
+            check=int(check),
+            device=device,
+            repeats=repeats,
+            seed=seed,
+            max_rows=max_rows,
+        )
 
 
 @checked
@@ -172,7 +177,8 @@ def bench(
     config: Source, *, op: str | None = None, device: int = 0, repeats: int = 0, context: Context | None = None
 ) -> dict[str, Any]:
     """Times instances on a GPU, ``repeats`` launches each; 0: 50."""
-    return _call(library.hstujit_bench, config, context, None, op_name=encode(op), device=device, repeats=repeats)
+    with without_a_gpu("prewarm with arch compiles without one"):
+        return _call(library.hstujit_bench, config, context, None, op_name=encode(op), device=device, repeats=repeats)
 
 
 @checked

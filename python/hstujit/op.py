@@ -11,7 +11,7 @@ from . import _structs
 from ._checked import as_integer, as_real, checked, is_integer
 from ._dlpack import CUDA, Tensor, device_of
 from ._handles import Owner
-from ._library import check, encode, json_of, library
+from ._library import check, encode, json_of, library, without_a_gpu
 from ._words import cut, did_you_mean, not_allowed, shown
 from .config import Config, json_text
 from .context import Context, context_of
@@ -91,7 +91,11 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
 
         ``device`` is a CUDA ordinal, or -1 for the current one. Not while a stream is being captured.
         """
-        self._prepare(max_seq_len, device)
+        if self.backend == "host":
+            self._prepare(max_seq_len, device)
+            return
+        with without_a_gpu('Op(..., backend="host") computes on the CPU'):
+            self._prepare(max_seq_len, device)
 
     def _prepare(self, max_seq_len: int, device: int) -> None:
         if (max_seq_len, device) in self._prepared and device >= 0:

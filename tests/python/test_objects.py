@@ -327,8 +327,20 @@ class Commands(Scratch):
     def test_tune_without_a_gpu_says_what_is_missing(self):
         with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
             context = hstujit.Context(cache_dir=self.folder / "cache")
-        with self.assertRaisesRegex(errors.NoDriverError, "driver"):
+        with self.assertRaisesRegex(errors.NoDriverError, "driver.*; prewarm with arch .* Cache.import_$"):
             hstujit.tune(CONFIG, context=context)
+
+    def test_without_a_gpu_the_sentence_says_what_may_be_done(self):
+        """As those of the tool do."""
+        with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
+            context = hstujit.Context(cache_dir=self.folder / "cache")
+        for call, words in (
+            (lambda: hstujit.run(CONFIG, context=context), r'; backend="host" runs on the CPU$'),
+            (lambda: hstujit.bench(CONFIG, context=context), "; prewarm with arch compiles without one$"),
+            (lambda: hstujit.Op(INSTANCE, context=context).prepare(8), r'; Op\(..., backend="host"\) computes on'),
+        ):
+            with self.assertRaisesRegex(errors.NoDriverError, words):
+                call()
 
 
 class Program(unittest.TestCase):

@@ -63,8 +63,7 @@ class AlignedPlan:
 def prepare(op: Op, rows: int, device: int) -> None:
     if device >= 0:
         check_not_capturing(rows)
-    op.prepare(rows, device)
-    op._prepared.add((rows, device))
+    op._prepare(rows, device)
 
 
 def check_not_capturing(rows: int) -> None:
