@@ -137,13 +137,13 @@ class _Call:
         return op
 
     def launch(self, op: Op, values: Any, like: Any, stream: int) -> None:
-        if self.backend == "host":
-            op._launch(values, None, 0, 0)
-            return
-        size = op._workspace_size(values)
-        workspace = empty(like, (size,), "uint8") if size else None
-        address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
-        op._launch(values, address, size, stream)
+        try:
+            size = 0 if self.backend == "host" else op._workspace_size(values)
+            workspace = empty(like, (size,), "uint8") if size else None
+            address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
+            op._launch(values, address, size, stream)
+        except InvalidArgumentError as error:
+            raise _instances.with_flag(self.interface, error) from None
 
 
 def _check_address(name: str, tensor: Tensor) -> None:

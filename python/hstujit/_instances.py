@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -100,6 +101,18 @@ def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...])
         wanted = interface.shapes[name]
         raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
     return int(shape[axis])  # while PyTorch traces, a symbol: a kernel is made for one size
+
+
+def with_flag(interface: Interface, error: BaseException) -> BaseException:
+    """Says of columns that lie in memory one by one, as those of ``weight.T``, which flag takes them as they are."""
+    found = re.match(r"(\w+)\.strides\[\d+\] is -?\d+; the innermost stride must be 1$", str(error))
+    sizes = dict(interface.sizes)
+    for flag, _, others in interface.moved if found else ():
+        exchanged = {name for size, axes in others.items() for name, _ in set(axes) - set(sizes[size])}
+        if found and found[1] in exchanged:
+            advice = f"where another one is, pass {found[1]} transposed, with the other value of {flag}"
+            error.args = (f"{error}; {advice}",)
+    return error
 
 
 def check_parameter(parameter: Parameter, value: Any) -> Any:

@@ -13,7 +13,7 @@ def either(names: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-# What others call an argument (compiler/spec/aliases.cpp has more, for configs).
+# What others call an argument, or a function (compiler/spec/aliases.cpp has more, for configs).
 _ELSEWHERE = {
     "alpha": "scale scaling sm_scale softmax_scale qk_scale",
     "max_attn_len": "window window_size sliding_window",
@@ -35,6 +35,15 @@ _ELSEWHERE = {
     "output_dropout_ratio": "dropout p",
     "attn_alpha": "scale scaling sm_scale softmax_scale",
     "use_group_norm": "groupnorm",
+    # Operators and functions.
+    "hstu_attention": "hstu_mha hstu_mha_cuda mha",
+    "hstu_mha": "attention hstu_attention hstu_mha_cuda mha",
+    "delta_hstu_attention": "delta_attention delta_hstu_mha",
+    "delta_hstu_mha": "delta_attention delta_hstu_attention",
+    "concat_2d_jagged": "hstu_concat_l2_embeddings",
+    "split_2d_jagged": "hstu_split_l2_embeddings",
+    "STULayer": "stu_layer cached_stu_layer",
+    "STUStack": "stu_stack",
 }
 
 

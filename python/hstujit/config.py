@@ -33,7 +33,12 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         self._handle = ctypes.c_void_p()
         if isinstance(source, (str, bytes, os.PathLike)):
-            check(library.hstujit_config_load(encode(source), ctypes.byref(self._handle)))
+            try:
+                check(library.hstujit_config_load(encode(source), ctypes.byref(self._handle)))
+            except Error as error:
+                if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
+                    error.args = (f"{error}; a config that is a text is Config.parse(text)",)
+                raise
             return
         if not isinstance(source, (Mapping, Sequence)):
             raise InvalidArgumentError(f"config is {shown(source)}; it must be a path, a dict, or a list of instances")
@@ -95,7 +100,16 @@ def _json_value(value: Any, place: str, what: str, wrong: type[Error]) -> Any:
     if isinstance(value, numbers.Real) and math.isfinite(value):
         return float(value)
     allowed = "a finite number, a text, True, False, None, a list or a dict"
-    raise wrong(f"{cut(place or what)} is {shown(value)}; it must be {allowed}")
+    raise wrong(f"{cut(place or what)} is {shown(value)}{_dtype_meant(value)}; it must be {allowed}")
+
+
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "int32": "int32", "int64": "int64"}
+
+
+def _dtype_meant(value: Any) -> str:
+    """Of a data type of a framework: ``torch.bfloat16``, ``numpy.float16`` or an instance of ``numpy.dtype``."""
+    found = re.fullmatch(rf"(?:<class '|dtype\('|)(?:\w+\.)*({'|'.join(_DTYPES)})(?:'>|'\)|)", shown(value))
+    return f", did you mean {shown(_DTYPES[found[1]])}?" if found else ""
 
 
 def _without_places(sentences: str) -> str:

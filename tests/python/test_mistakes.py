@@ -352,6 +352,41 @@ class Mistakes(unittest.TestCase):
         self.q.flags.writeable = False
         self.assertEqual(hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5).shape, (ROWS, 2, 32))
 
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_columns_one_by_one_in_memory(self):
+        """As weights of torch.nn.Linear are: a flag takes them, where the operator has one, and no other argument."""
+        import hstujit.torch  # noqa: F401
+
+        x, weight, dense = torch.zeros(4, 64), torch.zeros(48, 64), torch.zeros(1, 48, 64)
+        offsets, columns = torch.tensor([0, 4]), torch.zeros(64, 4).T
+        ops, must = torch.ops.hstujit, "; the innermost stride must be 1"
+        for call, words in (
+            (lambda: hstujit.addmm(x.numpy(), weight.numpy().T, 1.0), "pass mat2 transposed, .* transpose_mat2$"),
+            (lambda: ops.addmm(x, weight.T, 1.0), "pass mat2 transposed, with the other value of transpose_mat2$"),
+            (lambda: ops.jagged_dense_bmm_broadcast_add(x, dense.mT, offsets, 8), "pass dense .* transpose_dense$"),
+            (lambda: ops.addmm(columns, weight, 1.0, transpose_mat2=True), r"mat1.*must be 1$"),
+            (lambda: hstujit.silu(columns), r"x.*must be 1$"),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"{must}.*{words}" if "pass" in words else words):
+                call()
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_names_of_the_public_packages_and_of_other_modules(self):
+        import hstujit.torch
+
+        for module, name, words in (
+            (hstujit, "hstu_mha", "did you mean 'hstu_attention'"),
+            (hstujit, "hstu_concat_l2_embeddings", "did you mean 'concat_2d_jagged'"),
+            (torch.ops.hstujit, "hstu_mha", "'hstu_mha', did you mean 'hstu_attention'"),
+            (torch.ops.hstujit, "layernorm", "did you mean 'layer_norm'"),
+            (torch.ops.hstujit, "_layernorm", "no attribute '_layernorm'$"),
+            (hstujit.torch, "attention", "did you mean 'hstu_mha'.; the operator is torch.ops.hstujit.hstu_attention$"),
+            (hstujit.torch, "stu_layer", "did you mean 'STULayer'.; the operator is torch.ops.hstujit.stu_layer$"),
+            (hstujit.torch, "silu", "no attribute 'silu'; the operator is torch.ops.hstujit.silu$"),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(AttributeError, words):
+                getattr(module, name)
+
     def test_names_that_are_not_there(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin', did you mean 'attention'"):
             hstujit.attentoin  # noqa: B018

@@ -174,6 +174,29 @@ class Configs(Scratch):
             with self.assertRaisesRegex(errors.InvalidArgumentError, f"^config is {value}; it must be a path, a dict"):
                 hstujit.check_config(value)
 
+    def test_data_types_of_a_framework_are_named_as_a_config_has_them(self):
+        class Named:
+            def __init__(self, text):
+                self.text = text
+
+            def __repr__(self):
+                return self.text
+
+        found = [(Named("torch.bfloat16"), "bf16"), (numpy.float16, "fp16"), (numpy.dtype("int32"), "int32")]
+        for value, name in found:
+            with self.assertRaisesRegex(errors.InvalidConfigError, rf"^\[0\].dtype is .*, did you mean '{name}'\?; it"):
+                hstujit.Config([{**CONFIG["ops"][0], "dtype": value}])
+        for value in (numpy.zeros(1, numpy.float32), Named("float32 of mine")):
+            with self.assertRaisesRegex(errors.InvalidConfigError, r"^\[0\].dtype is [^?]*; it must be"):
+                hstujit.Config([{**CONFIG["ops"][0], "dtype": value}])
+
+    def test_a_text_in_place_of_a_path(self):
+        for text in (json.dumps(CONFIG), f" {json.dumps(CONFIG['ops'])}"):
+            with self.assertRaisesRegex(errors.NotFoundError, r"; a config that is a text is Config.parse\(text\)$"):
+                hstujit.check_config(text)
+        with self.assertRaisesRegex(errors.NotFoundError, "No such file or directory$"):
+            hstujit.check_config("model.json")
+
     def test_numbers_of_numpy_are_numbers_in_a_config(self):
         instance = {**CONFIG["ops"][0], "attn_dim": numpy.int64(64), "alpha": numpy.float32(0.5)}
         described = hstujit.Config([instance]).describe()

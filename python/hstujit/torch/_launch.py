@@ -27,8 +27,8 @@ _seen = threading.local()
 class AlignedPlan:
     """The launches of one op."""
 
-    def __init__(self, op: Op, positions: dict[str, int], max_rows: int | None) -> None:
-        self.op, self.handle = op, op._handle
+    def __init__(self, interface: Interface, op: Op, positions: dict[str, int], max_rows: int | None) -> None:
+        self.interface, self.op, self.handle = interface, op, op._handle
         self.count = len(op.signature)
         self.layout = Layout(op.signature, positions)
         self.fill = self.layout.fill
@@ -56,7 +56,7 @@ class AlignedPlan:
             where = None if workspace is None else workspace.data_ptr()
             status = launch_values(self.handle, address, self.count, where, size, _current_stream(device))
         if status:
-            raise error_of(status)
+            raise _instances.with_flag(self.interface, error_of(status))
         self.free.append(block)
 
 
@@ -272,7 +272,7 @@ class Launcher:
         bits = {a.name: _bits(inputs[self.positions[a.name]]) for a in plan.signature.inputs if a.is_tensor}
         bits.update((a.name, _bits(output)) for a, output in zip(plan.signature.outputs, outputs))
         op = _instances.aligned_op(plan.context, self.interface, backend, plan.parameters, bits)
-        return AlignedPlan(op, self.positions, plan.max_rows)
+        return AlignedPlan(self.interface, op, self.positions, plan.max_rows)
 
     def all_outputs(self, plan: LaunchPlan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
         """One for each output of the schema: without elements where this instance has none."""

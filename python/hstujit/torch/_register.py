@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
+from .._instances import with_flag
 from .._interface import Interface, interface, interfaces
+from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
 from ._launch import Launcher
@@ -107,9 +109,31 @@ def _define_seed() -> None:
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
 
 
+def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError], BaseException | None]:
+    def raised_as(error: RuntimeError) -> BaseException | None:
+        raised = native.raised_as(error)
+        return raised and with_flag(described, raised)
+
+    return raised_as if described.moved else native.raised_as
+
+
+class _Namespace(torch._ops._OpNamespace):
+    """Names the operator that is near to one that is not there."""
+
+    __module__ = torch._ops._OpNamespace.__module__  # which names of operators begin with
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            nearest = "" if name.startswith("_") else did_you_mean(name, interfaces())
+            raise AttributeError(f"{error}{nearest}") from None
+
+
 def register_all() -> str:
     """``"native"`` where kernels are in C++, else ``"python"``."""
     _define_seed()
+    getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()
     made = {name: _register(interface(*where), native) for name, where in interfaces().items()}
     for name, (launcher, compute) in made.items():
@@ -119,5 +143,5 @@ def register_all() -> str:
         if native is not None:
             from ._front import install  # of functions that PyTorch 2.10 has
 
-            install(_packet(name), compute, recorder.recorded, native.raised_as)
+            install(_packet(name), compute, recorder.recorded, _raised_as(launcher.interface, native))
     return "native" if native is not None else "python"
