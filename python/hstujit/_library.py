@@ -77,18 +77,41 @@ def _load() -> ctypes.CDLL:
             f"hstujit found no {SONAME}: not in {own.parent}, and the loader says: {error}. "
             "Install the wheel, or add the folder of an installation's libraries to LD_LIBRARY_PATH"
         ) from None
+    version = function_of(library, "hstujit_abi_version")
+    if version() != _structs.ABI_VERSION:
+        raise ImportError(
+            f"{_file_of(version)} has the ABI version {version()}; this package needs {_structs.ABI_VERSION}"
+        )
     for name, arguments in _FUNCTIONS.items():
-        function = getattr(library, "hstujit_" + name)
+        function = function_of(library, "hstujit_" + name)
         function.restype, function.argtypes = ctypes.c_int, arguments
     for name, (result, arguments) in _OTHERS.items():
-        function = getattr(library, "hstujit_" + name)
+        function = function_of(library, "hstujit_" + name)
         function.restype, function.argtypes = result, arguments
-    if library.hstujit_abi_version() != _structs.ABI_VERSION:
-        raise ImportError(
-            f"{library._name} has the ABI version {library.hstujit_abi_version()}; "
-            f"this package needs {_structs.ABI_VERSION}"
-        )
     return library
+
+
+def function_of(library: ctypes.CDLL, name: str) -> Any:
+    """Builds of one ABI version may have more functions than those before them."""
+    try:
+        return getattr(library, name)
+    except AttributeError:
+        known = getattr(library, "hstujit_abi_version", None)
+        file = library._name if known is None else _file_of(known)
+        raise ImportError(
+            f"{file} has no function {name}: it is of another build than {PREFIX}; both must be of the same commit"
+        ) from None
+
+
+def _file_of(function: Any) -> pathlib.Path:
+    class DlInfo(ctypes.Structure):
+        _fields_ = [("name", _STRING), ("base", _HANDLE), ("symbol", _STRING), ("address", _HANDLE)]
+
+    info = DlInfo()
+    dladdr = ctypes.CDLL(None).dladdr
+    dladdr.argtypes = [_HANDLE, ctypes.POINTER(DlInfo)]
+    dladdr(ctypes.cast(function, _HANDLE), ctypes.byref(info))
+    return pathlib.Path(os.fsdecode(info.name)).resolve()
 
 
 library = _load()
@@ -98,15 +121,7 @@ atexit.register(library.hstujit_callbacks_stop)
 
 def path() -> pathlib.Path:
     """The file that the library was loaded from."""
-
-    class DlInfo(ctypes.Structure):
-        _fields_ = [("name", _STRING), ("base", _HANDLE), ("symbol", _STRING), ("address", _HANDLE)]
-
-    info = DlInfo()
-    dladdr = ctypes.CDLL(None).dladdr
-    dladdr.argtypes = [_HANDLE, ctypes.POINTER(DlInfo)]
-    dladdr(ctypes.cast(library.hstujit_version, _HANDLE), ctypes.byref(info))
-    return pathlib.Path(os.fsdecode(info.name)).resolve()
+    return _file_of(library.hstujit_version)
 
 
 def _where_the_host_backend_is() -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -377,6 +378,24 @@ class Program(unittest.TestCase):
         code = "import sys; sys.modules['torch'] = None; import hstujit.torch"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         self.assertIn("hstujit.torch needs PyTorch 2.6 or newer", run.stderr)
+
+    def test_libraries_of_another_build_are_named(self):
+        """Of the same ABI version: the one that is there does not have what the package calls."""
+        found = hstujit._library
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "hstujit")
+            shutil.copytree(found.PREFIX, package, ignore=shutil.ignore_patterns("lib", "bin", "libexec", "share"))
+            pathlib.Path(folder, found.SONAME).symlink_to(found.path().parent / "libhstujit_compiler.so")
+            variables = {**os.environ, "LD_LIBRARY_PATH": folder, "PYTHONPATH": folder}
+            command = [sys.executable, "-c", "import hstujit"]
+            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        self.assertEqual(
+            done.stderr.splitlines()[-1],
+            f"ImportError: {found.SONAME} has no function hstujit_abi_version: it is of another build than {package}; "
+            "both must be of the same commit",
+        )
+        with self.assertRaisesRegex(ImportError, f"^{found.path()} has no function hstujit_newer: "):
+            found.function_of(found.library, "hstujit_newer")
 
     def test_import_needs_neither_torch_nor_numpy(self):
         code = "import sys, hstujit; hstujit.attention; print([m for m in ('torch', 'numpy') if m in sys.modules])"

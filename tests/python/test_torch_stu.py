@@ -267,6 +267,22 @@ class Layers(unittest.TestCase):
             self.assertTrue(torch.equal(out, again))
             self.assertEqual(others, others_again)
 
+    def test_tensors_of_shapes_alone_draw_no_seed(self):
+        """A mode without symbols has no integer for one. In a graph a number of its own would be a constant."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        with torch._subclasses.FakeTensorMode():
+            layer = self.make(output_dropout_ratio=0.5)
+            x, offsets = torch.empty(ROWS, 32, dtype=torch.bfloat16), torch.empty(4, dtype=torch.int64)
+
+            def call(x):
+                return layer(x, offsets.diff(), offsets, 8)
+
+            call(x).sum().backward()
+            self.assertEqual(layer._uvqk_weight.grad.shape, layer._uvqk_weight.shape)
+            with self.assertRaises(torch._subclasses.fake_tensor.DynamicOutputShapeException):
+                make_fx(call)(x)
+
     def test_mistakes_are_sentences(self):
         layer = self.make()
         x = torch_cases.tensor(ROWS, 32, seed=44).bfloat16()

@@ -86,8 +86,18 @@ def is_readable(*tensors: torch.Tensor) -> bool:
 
 
 def drawn_seed() -> int:
-    """Of dropout, from PyTorch's generator of the CPU."""
-    return torch.ops.hstujit._seed_of(torch.randint(2**62, (), device="cpu"))
+    """Of dropout, from PyTorch's generator of the CPU. Of a tensor without data any number will do: nothing has it."""
+    drawn = torch.randint(2**62, (), device="cpu")
+    if type(drawn) is not torch.Tensor and _is_shapes_alone(drawn):
+        return 0
+    return torch.ops.hstujit._seed_of(drawn)
+
+
+def _is_shapes_alone(tensor: torch.Tensor) -> bool:
+    """Whether a FakeTensorMode is there that knows of no symbols, and no graph that a number would be a constant of."""
+    if not isinstance(tensor, torch._subclasses.FakeTensor) or tensor.fake_mode.shape_env is not None:
+        return False
+    return torch.fx.experimental.proxy_tensor.get_proxy_mode() is None
 
 
 def weight_like(weight: torch.Tensor | None, x: torch.Tensor, name: str = "weight") -> torch.Tensor | None:

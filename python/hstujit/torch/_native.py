@@ -86,7 +86,7 @@ class Library:
             ("add_op", None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32),
                               ctypes.c_int, ctypes.c_int]),
         ):  # fmt: skip
-            function = getattr(self.library, "hstujit_torch_" + name)
+            function = _library.function_of(self.library, "hstujit_torch_" + name)
             function.restype, function.argtypes = result, arguments
             setattr(self, "_" + name, function)
         self.operators: list[_Operator] = []
