@@ -370,29 +370,6 @@ class Mistakes(unittest.TestCase):
             with self.assertRaisesRegex(errors.InvalidArgumentError, f"{must}.*{words}" if "pass" in words else words):
                 call()
 
-    @unittest.skipUnless(torch, "PyTorch is not installed")
-    def test_names_of_the_public_packages_and_of_other_modules(self):
-        import hstujit.torch
-
-        for module, name, words in (
-            (hstujit, "hstu_mha", "did you mean 'hstu_attention'"),
-            (hstujit, "hstu_concat_l2_embeddings", "did you mean 'concat_2d_jagged'"),
-            (torch.ops.hstujit, "hstu_mha", "'hstu_mha', did you mean 'hstu_attention'"),
-            (torch.ops.hstujit, "layernorm", "did you mean 'layer_norm'"),
-            (torch.ops.hstujit, "_layernorm", "no attribute '_layernorm'$"),
-            (hstujit.torch, "attention", "did you mean 'hstu_mha'.; the operator is torch.ops.hstujit.hstu_attention$"),
-            (hstujit.torch, "stu_layer", "did you mean 'STULayer'.; the operator is torch.ops.hstujit.stu_layer$"),
-            (hstujit.torch, "silu", "no attribute 'silu'; the operator is torch.ops.hstujit.silu$"),
-        ):
-            with self.subTest(name), self.assertRaisesRegex(AttributeError, words):
-                getattr(module, name)
-
-    def test_names_that_are_not_there(self):
-        with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin', did you mean 'attention'"):
-            hstujit.attentoin  # noqa: B018
-        with self.assertRaisesRegex(AttributeError, "hstu_attention"):
-            hstujit.operators.attentoin  # noqa: B018
-
 
 class Widths(unittest.TestCase):
     """Integers that the library's structs have no room for."""

@@ -9,6 +9,7 @@ import re
 import unittest
 
 import numpy
+from torch_support import torch
 
 import hstujit
 from hstujit import _interface, errors
@@ -101,3 +102,28 @@ class Functions(unittest.TestCase):
     def test_every_form_of_an_argument_is_described(self):
         self.assertIn("input: what is added; (n) or (L, n), dtype; optional.", hstujit.addmm.__doc__)
         self.assertIn("(1) or (L)", hstujit.attention.__doc__.replace("(L) or (1)", "(1) or (L)"))
+
+
+class Absent(unittest.TestCase):
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_names_of_the_public_packages_and_of_other_modules(self):
+        import hstujit.torch
+
+        for module, name, words in (
+            (hstujit, "hstu_mha", "did you mean 'hstu_attention'"),
+            (hstujit, "hstu_concat_l2_embeddings", "did you mean 'concat_2d_jagged'"),
+            (torch.ops.hstujit, "hstu_mha", "'hstu_mha', did you mean 'hstu_attention'"),
+            (torch.ops.hstujit, "layernorm", "did you mean 'layer_norm'"),
+            (torch.ops.hstujit, "_layernorm", "no attribute '_layernorm'$"),
+            (hstujit.torch, "attention", "did you mean 'hstu_mha'.; the operator is torch.ops.hstujit.hstu_attention$"),
+            (hstujit.torch, "stu_layer", "did you mean 'STULayer'.; the operator is torch.ops.hstujit.stu_layer$"),
+            (hstujit.torch, "silu", "no attribute 'silu'; the operator is torch.ops.hstujit.silu$"),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(AttributeError, words):
+                getattr(module, name)
+
+    def test_names_that_are_not_there(self):
+        with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin', did you mean 'attention'"):
+            hstujit.attentoin  # noqa: B018
+        with self.assertRaisesRegex(AttributeError, "hstu_attention"):
+            hstujit.operators.attentoin  # noqa: B018
