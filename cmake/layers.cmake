@@ -33,7 +33,7 @@ set(HSTUJIT_ALLOWED_passes support spec plan ir)
 set(HSTUJIT_ALLOWED_emit support spec plan templates skeletons ir passes)
 set(HSTUJIT_ALLOWED_nvrtc support plan)
 set(HSTUJIT_ALLOWED_driver support generator spec plan templates skeletons ir passes emit nvrtc)
-set(HSTUJIT_ALLOWED_host support spec plan ir passes)
+set(HSTUJIT_ALLOWED_host support generator spec plan ir passes)
 set(HSTUJIT_ALLOWED_runtime support generator spec plan templates skeletons cache)
 set(HSTUJIT_ALLOWED_tools support)
 

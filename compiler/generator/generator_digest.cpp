@@ -1,5 +1,7 @@
 #include "compiler/generator/generator_digest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/support/hash.h"
@@ -15,6 +17,15 @@ const SkeletonDigests* find_skeleton_digests(std::string_view entry) {
 }
 
 }  // namespace
+
+Status check_generator(std::string_view what, std::string_view found) {
+  if (found == generator_digest()) return {};
+  const std::string its =
+      found.empty() ? "is of an older build, which names no generator" : fmt::format("has the generator {}", found);
+  return Status(Code::kNoCompiler, fmt::format("{} {}; this libhstujit goes by the generator {}, install both from one "
+                                               "build",
+                                               what, its, generator_digest()));
+}
 
 std::string kernel_generator(std::string_view op, std::string_view entry) {
   const auto& operators = operator_digests();

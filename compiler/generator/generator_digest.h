@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/support/status.h"
+
 namespace hstujit {
 
 struct SkeletonDigests {
@@ -27,9 +29,11 @@ const std::vector<OperatorDigest>& operator_digests();
 
 // 64 hexadecimal digits each.
 //
-// Of all skeletons and operators. The runtime, which makes keys, and the compiler library, which generates, compare
-// theirs when the second is opened: equal ones have every kernel_generator() in common.
+// Of all skeletons and operators. Libraries and programs of one build compare theirs when one opens the other: equal
+// ones have every kernel_generator() in common, and every field of a spec.
 std::string_view generator_digest();
+// kNoCompiler when `found`, which `what` says of itself, is another one. Empty: it says none.
+Status check_generator(std::string_view what, std::string_view found);
 // Of the kernels of one operator by the skeleton with that entry file. One of which the build knows nothing, such as a
 // test's, has the digest of all.
 std::string kernel_generator(std::string_view op, std::string_view entry);

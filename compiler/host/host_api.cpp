@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/host/kernel.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/json.h"
@@ -94,6 +95,8 @@ int guarded(char* error, size_t error_size, Body&& body) {
 extern "C" {
 
 int hstujit_host_abi(void) { return HSTUJIT_HOST_ABI; }
+
+const char* hstujit_host_generator(void) { return hstujit::generator_digest().data(); }  // of a literal
 
 void* hstujit_host_create(const char* request_json, char* error, size_t error_size) {
   JitKernel* kernel = nullptr;

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#define HSTUJIT_HOST_ABI 1
+#define HSTUJIT_HOST_ABI 2
 
 #pragma GCC visibility push(default)  // all else in the library is hidden
 extern "C" {
@@ -22,6 +22,9 @@ typedef struct HstujitHostValue {
 } HstujitHostValue;
 
 int hstujit_host_abi(void);
+// The digest of the generator in this library (compiler/generator/generator_digest.h). A caller that has another must
+// not use this library: specs would have other fields, and kernels other results.
+const char* hstujit_host_generator(void);
 void* hstujit_host_create(const char* request_json, char* error, size_t error_size);
 int hstujit_host_launch(void* kernel, const HstujitHostValue* values, size_t count, char* error, size_t error_size);
 void hstujit_host_destroy(void* kernel);

@@ -151,12 +151,7 @@ Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) 
   }
   HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
                            library.function<decltype(hstujit_compiler_generator)>("hstujit_compiler_generator"));
-  if (const std::string_view found = generator(); found != generator_digest()) {
-    return Status(Code::kNoCompiler,
-                  fmt::format("the compiler library {} has the generator {}; this libhstujit keys its cache by the "
-                              "generator {}, install both from one build",
-                              library.name(), found, generator_digest()));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_generator(fmt::format("the compiler library {}", library.name()), generator()));
   HSTUJIT_ASSIGN_OR_RETURN(auto* run, library.function<decltype(hstujit_compiler_run)>("hstujit_compiler_run"));
   return KernelCompilerPtr(std::make_shared<CompilerLibrary>(std::move(library), run, environment.text(Env::kNvrtc)));
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/host/host_api.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/json.h"
@@ -105,6 +106,9 @@ Result<HostBackendPtr> open_host_library(const Environment& environment) {
         fmt::format("the host backend {} has ABI {}; this libhstujit needs ABI {}, install both from one release",
                     functions->library.name(), found, HSTUJIT_HOST_ABI));
   }
+  HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
+                           functions->library.function<decltype(hstujit_host_generator)>("hstujit_host_generator"));
+  HSTUJIT_RETURN_IF_ERROR(check_generator(fmt::format("the host backend {}", functions->library.name()), generator()));
   HSTUJIT_ASSIGN_OR_RETURN(functions->create,
                            functions->library.function<decltype(hstujit_host_create)>("hstujit_host_create"));
   HSTUJIT_ASSIGN_OR_RETURN(functions->launch,

@@ -32,7 +32,7 @@ class HostBackend {
 using HostBackendPtr = std::shared_ptr<const HostBackend>;
 
 // HSTUJIT_HOST_LIBRARY, else libhstujit_host.so beside this library, then where the loader looks. kNoCompiler when
-// there is none, or when its ABI is another one.
+// there is none, or when its ABI or its generator is another one.
 Result<HostBackendPtr> open_host_library(const Environment& environment);
 
 }  // namespace hstujit

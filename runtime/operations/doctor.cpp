@@ -21,6 +21,7 @@
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/worker/worker_problem.h"
+#include "runtime/tuning/worker/worker_process.h"
 
 namespace hstujit {
 
@@ -156,24 +157,38 @@ class Doctor {
     const auto host = engine_.host();
     if (host.ok()) return {{"ok", true}, {"path", (*host)->path()}};
     add(Severity::kWarning, "host_backend", host.status().message(),
-        "install libhstujit_host.so beside libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; nothing but the host "
+        "install libhstujit_host.so of this very build beside libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; "
+        "nothing but the host "
         "backend needs it");
     return missing(host.status());
+  }
+
+  // Starts one, as tuning does: only so it says which build it is of.
+  static Status worker_status(const std::optional<std::string>& program) {
+    constexpr std::chrono::seconds kLimit{10};
+    if (!program) {
+      return Status(Code::kNotFound,
+                    "there is no hstujit-worker in this installation; candidates run in the tuning process, which a "
+                    "faulty one ends");
+    }
+    if (!is_program(*program)) {
+      return Status(Code::kNotFound, fmt::format("HSTUJIT_WORKER is {}, which is no executable that this user can run",
+                                                 quote(*program)));
+    }
+    return WorkerProcess::start(*program, kLimit).status();
   }
 
   Json worker_json() {
     const Environment& environment = engine_.environment();
     const auto program = worker_program(environment);
-    if (program && is_program(*program)) return {{"ok", true}, {"path", *program}};
     if (!program && environment.is_set(Env::kWorker)) return {{"ok", true}, {"path", "none"}};
-    const std::string problem =
-        program ? fmt::format("HSTUJIT_WORKER is {}, which is no executable that this user can run", quote(*program))
-                : std::string(
-                      "there is no hstujit-worker in this installation; candidates run in the tuning process, "
-                      "which a faulty one ends");
-    add(program && engine_.on_miss() == MissPolicy::kTune ? Severity::kError : Severity::kWarning, "worker", problem,
-        "install hstujit-worker with the library, or point HSTUJIT_WORKER at it; only tuning needs it");
-    return missing(Status(Code::kNotFound, problem));
+    const Status status = worker_status(program);
+    if (status.ok()) return {{"ok", true}, {"path", *program}};
+    add(program && engine_.on_miss() == MissPolicy::kTune ? Severity::kError : Severity::kWarning, "worker",
+        status.message(),
+        "install hstujit-worker of this very build with the library, or point HSTUJIT_WORKER at it; only tuning needs "
+        "it");
+    return missing(status);
   }
 
   // `role`: "user", which is written, or what is only read: "read_only", "shipped" (tuning records alone).

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/spec/limits.h"
 #include "compiler/support/status.h"
 #include "tests/host/host_call.h"
@@ -25,7 +26,10 @@ std::string refusal(const std::string& request) {
   return error;
 }
 
-TEST(HostApi, SaysItsAbi) { EXPECT_EQ(hstujit_host_abi(), HSTUJIT_HOST_ABI); }
+TEST(HostApi, SaysItsBuild) {
+  EXPECT_EQ(hstujit_host_abi(), HSTUJIT_HOST_ABI);
+  EXPECT_EQ(hstujit_host_generator(), generator_digest());
+}
 
 TEST(HostApi, RefusesWrongRequests) {
   EXPECT_EQ(refusal("{"), "the request is not a JSON object");

@@ -116,6 +116,24 @@ TEST_F(DoctorTest, AMissingHostLibrary) {
   expect_only("warning, host_backend: ", "/nowhere/libhstujit_host.so");
 }
 
+TEST_F(DoctorTest, AHostLibraryOfAnotherBuild) {
+  host_ = nullptr;
+  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_FAKE_HOST;
+  expect_only("warning, host_backend: ", "goes by the generator " + std::string(generator_digest()));
+}
+
+TEST_F(DoctorTest, AWorkerOfAnotherBuild) {
+  values_["HSTUJIT_WORKER"] = HSTUJIT_FAKE_WORKER;
+  EXPECT_EQ(diagnosed()["findings"], Json::array());
+  for (const std::string generator : {"none", "another"}) {
+    ::setenv("FAKE_WORKER_GENERATOR", generator.c_str(), 1);
+    expect_only("warning, worker: the worker ", "goes by the generator " + std::string(generator_digest()));
+  }
+  ::unsetenv("FAKE_WORKER_GENERATOR");
+  values_["HSTUJIT_WORKER"] = "/bin/true";
+  expect_only("warning, worker: \"/bin/true\": the worker process exited with status 0", "of this very build");
+}
+
 TEST_F(DoctorTest, AMissingWorkerKeepsOnlyThoseWhoTuneFromRunning) {
   values_["HSTUJIT_WORKER"] = "/nowhere/hstujit-worker";
   expect_only("warning, worker: ", "/nowhere/hstujit-worker");

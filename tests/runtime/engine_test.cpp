@@ -269,6 +269,26 @@ TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
   ::unsetenv("FAKE_COMPILER_GENERATOR");
 }
 
+TEST_F(EngineTest, AHostBackendOfAnotherBuildIsRefused) {
+  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_FAKE_HOST;
+  const auto refused = [&](const char* variable, const std::string& value) {
+    ::setenv(variable, value.c_str(), 1);
+    const Status status = make_op(make_engine(), Backend::kHost)->prepare(256, -1);
+    ::unsetenv(variable);
+    EXPECT_EQ(status.code(), Code::kNoCompiler);
+    EXPECT_THAT(status.message(), HasSubstr(HSTUJIT_FAKE_HOST));
+    return status.message();
+  };
+  EXPECT_THAT(refused("FAKE_HOST_ABI", "1"), HasSubstr("has ABI 1; this libhstujit needs ABI 2"));
+  EXPECT_THAT(refused("FAKE_HOST_GENERATOR", "another"),
+              HasSubstr("has the generator another; this libhstujit goes by the generator "));
+  EXPECT_THAT(refused("FAKE_HOST_GENERATOR", ""), HasSubstr("is of an older build"));
+  ::setenv("FAKE_HOST_GENERATOR", std::string(generator_digest()).c_str(), 1);
+  const Status taken = make_op(make_engine(), Backend::kHost)->prepare(256, -1);
+  ::unsetenv("FAKE_HOST_GENERATOR");
+  EXPECT_EQ(taken.message(), "the fake host backend makes nothing");
+}
+
 TEST_F(EngineTest, AMissingHostBackendSaysWhatWasLookedFor) {
   values_["HSTUJIT_HOST_LIBRARY"] = "/nowhere/libhstujit_host.so";
   const Status status = make_op(make_engine(), Backend::kHost)->prepare(256, -1);

@@ -8,6 +8,8 @@
 //   note, flood, noise  says what no worker says when it is validated: once, without an end, or as no message
 //   talk                is wrong, in a million letters
 //   torn                is right, and has one sample whatever it is asked for
+//
+// FAKE_WORKER_GENERATOR: the generator that it says; "none": it does not know the question, like older workers.
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -94,9 +96,24 @@ Result<std::unique_ptr<CandidateBench>> open_bench(const nlohmann::ordered_json&
   return std::unique_ptr<CandidateBench>(std::make_unique<ScriptedBench>());
 }
 
+// Answers the first request as a worker of another build does.
+void say_generator(const std::string& generator) {
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  WorkerChannel channel{Descriptor(::dup(kWorkerSocket))};
+  WorkerMessage request;
+  WorkerChannel::End end = WorkerChannel::End::kClosed;
+  if (!channel.receive(&request, soon, &end)) ::_exit(1);
+  if (generator == "none") {
+    say({{"code", static_cast<int>(Code::kInvalidArgument)}, {"message", "worker request \"generator\""}});
+  } else {
+    say({{"generator", generator}, {"code", 0}, {"message", ""}});
+  }
+}
+
 }  // namespace
 
 int main() {
+  if (const char* const generator = std::getenv("FAKE_WORKER_GENERATOR")) say_generator(generator);
   // A sanitizer would report these and exit.
   ::signal(SIGABRT, SIG_DFL);
   ::signal(SIGSEGV, SIG_DFL);

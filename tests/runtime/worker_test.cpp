@@ -221,6 +221,18 @@ TEST(WorkerBench, OpeningMayFailInEveryWay) {
   EXPECT_THAT(WorkerBench::open("/bin/true", {}).status().message(), HasSubstr("exited with status 0"));
 }
 
+TEST(WorkerBench, AWorkerOfAnotherBuildIsRefused) {
+  for (const auto& [generator, sentence] :
+       std::map<std::string, std::string>{{"none", "is of an older build"}, {"another", "has the generator another"}}) {
+    ::setenv("FAKE_WORKER_GENERATOR", generator.c_str(), 1);
+    const Status refused = open_worker().status();
+    ::unsetenv("FAKE_WORKER_GENERATOR");
+    EXPECT_EQ(refused.code(), Code::kNoCompiler);
+    EXPECT_THAT(refused.message(), HasSubstr(sentence));
+    EXPECT_THAT(refused.message(), HasSubstr(HSTUJIT_FAKE_WORKER));
+  }
+}
+
 TEST(WorkerBench, NothingOfAWorkerIsAmongTheReports) {
   const auto folder = TempDir::create();
   ASSERT_TRUE(folder.ok());

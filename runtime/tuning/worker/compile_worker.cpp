@@ -4,17 +4,11 @@
 
 namespace hstujit {
 
-namespace {
-
-// Loading MLIR from a slow file system takes its time.
-constexpr std::chrono::milliseconds kStartLimit{60'000};
-
-}  // namespace
-
 Status CompileWorker::start() {
   HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker, WorkerProcess::start(setup_.program));
-  const WorkerAnswer answer = worker.ask(
-      {{{"do", "compiler"}, {"library", setup_.recipe.library}, {"nvrtc", setup_.recipe.nvrtc}}, ""}, kStartLimit);
+  const WorkerAnswer answer =
+      worker.ask({{{"do", "compiler"}, {"library", setup_.recipe.library}, {"nvrtc", setup_.recipe.nvrtc}}, ""},
+                 kWorkerStartLimit);
   // Whatever ended it, it was no candidate.
   if (!answer.answered()) return Status(Code::kIo, answer.ending);
   HSTUJIT_RETURN_IF_ERROR(answer.status);

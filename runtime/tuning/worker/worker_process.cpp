@@ -13,7 +13,9 @@
 #include <cstring>
 #include <thread>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/support/files.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 extern char** environ;
@@ -90,19 +92,26 @@ class SpawnSettings {
 
 }  // namespace
 
-Result<WorkerProcess> WorkerProcess::start(const std::string& program) {
+Result<WorkerProcess> WorkerProcess::start(const std::string& program, milliseconds limit) {
   HSTUJIT_RETURN_IF_ERROR(check_regular_file("start the worker process", program));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return Status(Code::kIo, fmt::format("cannot make the socket of a worker process: {}", std::strerror(errno)));
   }
   Descriptor ours(ends[0]);
-  const Descriptor theirs(ends[1]);
+  std::optional<Descriptor> theirs(ends[1]);
   pid_t id = -1;
-  if (const int error = SpawnSettings(theirs.number()).spawn(&id, program); error != 0) {
+  if (const int error = SpawnSettings(theirs->number()).spawn(&id, program); error != 0) {
     return file_error("start the worker process", program, error);
   }
-  return WorkerProcess(id, std::move(ours));
+  theirs.reset();  // or it would not show that the worker has ended
+  WorkerProcess worker(id, std::move(ours));
+  const WorkerAnswer answer = worker.ask({{{"do", "generator"}}, ""}, limit);
+  if (!answer.answered()) return Status(Code::kIo, fmt::format("{}: {}", quote(program), answer.ending));
+  // Older workers do not know the request, and answer that.
+  HSTUJIT_RETURN_IF_ERROR(
+      check_generator(fmt::format("the worker {}", quote(program)), text_member(answer.message.head, "generator")));
+  return worker;
 }
 
 WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept

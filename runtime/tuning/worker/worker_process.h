@@ -14,6 +14,8 @@
 namespace hstujit {
 
 inline constexpr int kWorkerSocket = 3;
+// Loading from a slow file system takes its time.
+inline constexpr std::chrono::milliseconds kWorkerStartLimit{60'000};
 
 struct WorkerEnding {
   std::string text;  // "was killed by signal 11 (Segmentation fault)", "exited with status 1"
@@ -36,8 +38,9 @@ struct WorkerAnswer {
 class WorkerProcess {
  public:
   // Runs `program`, which inherits the environment, standard output and error, and no other descriptor than the socket.
-  // kNotFound when there is no such program, kIo for everything else.
-  static Result<WorkerProcess> start(const std::string& program);
+  // Returns when it has said what build it is of, within `limit`. kNotFound when there is no such program, kNoCompiler
+  // when it is of another build, kIo for everything else.
+  static Result<WorkerProcess> start(const std::string& program, std::chrono::milliseconds limit = kWorkerStartLimit);
 
   WorkerProcess(WorkerProcess&& other) noexcept;
   WorkerProcess& operator=(WorkerProcess&& other) noexcept;

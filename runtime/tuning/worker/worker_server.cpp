@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "compiler/generator/generator_digest.h"
 #include "compiler/support/json.h"
 #include "compiler/support/threads.h"
 #include "runtime/tuning/worker/worker_compile.h"
@@ -54,6 +55,10 @@ class Server {
   Status run(const WorkerMessage& request, WorkerMessage* reply) {
     const Json& head = request.head;
     const auto action = head.at("do").get<std::string>();
+    if (action == "generator") {
+      reply->head["generator"] = generator_digest();
+      return {};
+    }
     if (action == "compiler") {
       HSTUJIT_ASSIGN_OR_RETURN(
           compiler_, open_compiler_of({head.at("library").get<std::string>(), head.at("nvrtc").get<std::string>()}));
@@ -98,8 +103,8 @@ class Server {
       return {};
     }
     return Status(Code::kInvalidArgument,
-                  fmt::format("worker request \"{}\"; known are open, load, unload, validate, time, "
-                              "compiler, emit and compile",
+                  fmt::format("worker request \"{}\"; known are generator, open, load, unload, validate, "
+                              "time, compiler, emit and compile",
                               action));
   }
 

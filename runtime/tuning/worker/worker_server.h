@@ -2,6 +2,7 @@
 //
 // Requests, by member "do", and what the answers have besides "code" and "message" of a Status, and after the failure
 // of a bench "state", its BenchState:
+//   generator                            generator: this build's, which WorkerProcess compares before all else
 //   open      problem                    makes the bench; must come before what follows
 //   load      config, body: the cubin    number
 //   unload    number
