@@ -62,8 +62,10 @@ std::string config_text(const Json& config) {
   return text;
 }
 
-std::string bucket_text(const Json& row) {
-  return text_of(row, "bucket") + (member(row, "small_batch") == true ? " small" : "") +
+std::string bucket_text(const Json& row) { return bucket_text(row, text_of(row, "bucket")); }
+
+std::string bucket_text(const Json& row, std::string length) {
+  return std::move(length) + (member(row, "small_batch") == true ? " small" : "") +
          (member(row, "short_sequences") == true ? " short" : "");
 }
 

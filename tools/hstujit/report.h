@@ -26,6 +26,8 @@ std::string config_text(const Json& config);
 
 // The bucket of a row and which of its kernels it is about: "1024", "1024 small", "1024 short".
 std::string bucket_text(const Json& row);
+// The same with another length before it.
+std::string bucket_text(const Json& row, std::string length);
 // Of which batches that kernel is, behind other text: "", ", small batches", ", short sequences".
 std::string batches_text(const Json& row);
 

@@ -44,8 +44,8 @@ class Table {
   // Ends with a newline; no line ends with a blank. Columns that are empty in every row are left out. A table that is
   // not wide has no columns of Show::kWide, and takes at most kTableWidth: the widest of its texts go on in the next
   // line, broken at blanks, and a word that is too long is cut; numbers never are.
-  std::string render(bool colour, bool wide = true) const;
-  void print(bool wide = true) const;  // to standard output
+  std::string render(bool colour, bool wide) const;
+  void print(bool wide) const;  // to standard output
 
  private:
   bool is_used(size_t column) const;

@@ -64,13 +64,13 @@ void print_search(const Json& search) {
   for (const Json& candidate : member(search, "best_estimates")) {
     table.add({text_of(candidate, "describe"), number_text(candidate, "estimate_ms", 4)});
   }
-  if (!table.empty()) table.print();
+  if (!table.empty()) table.print(/*wide=*/false);
 }
 
 void print_instance(const Json& row) {
   const std::string bucket = text_of(row, "bucket");
   print("\n");
-  write_text(stdout, paragraph(one_line(row_text(row, text_of(row, "max_seq_lens"))), 2));
+  write_text(stdout, paragraph(one_line(row_text(row, bucket_text(row, text_of(row, "max_seq_lens")))), 2));
   Fields fields;
   if (!bucket.empty()) fields.add("  bucket", bucket + " rows" + batches_text(row));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));

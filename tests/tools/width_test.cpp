@@ -1,0 +1,77 @@
+// Lines of reports take kTableWidth columns at most, unless one word is longer: of every command that works without a
+// GPU, on every config that the repository shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/support/whole_file.h"
+#include "tests/tools/program.h"
+
+namespace hstujit {
+namespace {
+
+constexpr size_t kWidth = 100;
+
+// One per code point.
+size_t columns(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+void expect_narrow(const std::vector<std::string>& arguments) {
+  const Outcome outcome = hstujit_tool(arguments);
+  EXPECT_NE(outcome.out, "") << outcome.err;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    const bool one_word = line.find(" ", line.find_first_not_of(" ")) == std::string::npos;
+    if (one_word) continue;
+    EXPECT_LE(columns(line), kWidth) << testing::PrintToString(arguments) << "\n" << line;
+  }
+}
+
+// The config in README.md, and those of examples/.
+std::vector<std::string> shown_configs(const Scratch& scratch) {
+  const std::string readme = whole_file(HSTUJIT_SOURCE_DIR "/README.md").value();
+  const std::string mark = "```json\n";
+  const size_t begin = readme.find(mark) + mark.size();
+  std::vector<std::string> configs = {
+      scratch.file("model.json", readme.substr(begin, readme.find("```", begin) - begin))};
+  for (const auto& entry : std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/examples/configs"))
+    configs.push_back(entry.path());
+  return configs;
+}
+
+TEST(Width, ReportsOfAllConfigsAreNarrow) {
+  const Scratch scratch;
+  for (const std::string& config : shown_configs(scratch)) {
+    const auto narrow = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.end(), {"--config", config, "--cache-dir", scratch.cache()});
+      expect_narrow(arguments);
+    };
+    narrow({"check", "--arch", "H200"});
+    narrow({"prewarm", "--check", "--arch", "H200"});
+    narrow({"explain", "--arch", "H200"});
+    narrow({"explain", "--arch", "A100"});
+    narrow({"run", "--backend", "host", "--check", "--max-rows", "64"});
+  }
+}
+
+TEST(Width, HelpIsNarrow) {
+  for (const char* command :
+       {"doctor", "check", "prewarm", "tune", "freeze", "run", "bench", "emit", "explain", "cache", "completion"}) {
+    expect_narrow({command, "--help"});
+  }
+  for (const char* command : {"ls", "verify", "prune", "export", "import", "path"})
+    expect_narrow({"cache", command, "--help"});
+}
+
+TEST(Explain, HeadsOfKeysDiffer) {
+  const std::string out =
+      hstujit_tool({"explain", "--config", HSTUJIT_SOURCE_DIR "/examples/configs/ml100k.json", "--arch", "H200"}).out;
+  EXPECT_THAT(out, testing::HasSubstr("\nml-100k-d64 forward 1024\n"));
+  EXPECT_THAT(out, testing::HasSubstr("\nml-100k-d64 forward 1024 short\n"));
+}
+
+}  // namespace
+}  // namespace hstujit
