@@ -146,9 +146,10 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
   OperationResult result;
   const auto tasks = list_launches(*engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
-  if (options.backend == Backend::kCuda) {
-    if (const Status status = engine->device(options.device).status(); !status.ok()) return {Json::object(), status};
-  }
+  // Before any input, which may take minutes to make.
+  const Status backend =
+      options.backend == Backend::kCuda ? engine->device(options.device).status() : engine->host().status();
+  if (!backend.ok()) return {Json::object(), backend};
   Json rows = Json::array();
   for (const Task& task : *tasks) {
     // Before it: a large batch takes minutes on the host.

@@ -57,6 +57,8 @@ TEST(Missing, HostLibraryIsNamedWithWhatWasLookedFor) {
                                        {{"HSTUJIT_HOST_LIBRARY", "/nonexistent/libhstujit_host.so"}});
   EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_host.so"));
+  EXPECT_THAT(outcome.err, testing::StartsWith("hstujit: the host backend ")) << "before any input is made";
+  EXPECT_EQ(outcome.out, "");
 }
 
 TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
