@@ -30,6 +30,76 @@ std::string suggestion(const std::string& wrong, const std::vector<std::string>&
   return did_you_mean(closest(wrong, {names.begin(), names.end()}));
 }
 
+// The names of options are compared without their dashes, which all of them have.
+std::string option_suggestion(std::string_view wrong, const std::vector<std::string>& names) {
+  const auto bare = [](std::string_view name) {
+    return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+  };
+  std::vector<std::string_view> begun, all;
+  for (const std::string_view name : names) {
+    if (name.starts_with(wrong)) begun.push_back(name);
+    if (bare(name).size() > 1) all.push_back(bare(name));
+  }
+  if (!begun.empty()) return did_you_mean(closest(wrong, begun));
+  const std::string_view near = closest(bare(wrong), all);
+  return near.empty() ? std::string() : did_you_mean(fmt::format("--{}", near));
+}
+
+// What other programs call an option, with a value where that is what is meant. Of several, the first that the command
+// has; empty where it has none.
+std::string_view option_elsewhere(std::string_view wrong, const std::vector<std::string>& names) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"--gpu", "--device"},
+                                                                      {"--gpu", "--devices"},
+                                                                      {"--gpu", "--arch"},
+                                                                      {"--gpus", "--devices"},
+                                                                      {"--device", "--devices"},
+                                                                      {"--device", "--arch"},
+                                                                      {"--target", "--arch"},
+                                                                      {"--sm", "--arch"},
+                                                                      {"--compute-capability", "--arch"},
+                                                                      {"--cpu", "--backend host"},
+                                                                      {"--host", "--backend host"},
+                                                                      {"--cuda", "--backend cuda"},
+                                                                      {"--time", "--budget"},
+                                                                      {"--timeout", "--budget"},
+                                                                      {"--seconds", "--budget"},
+                                                                      {"--file", "--config"},
+                                                                      {"--input", "--config"},
+                                                                      {"--model", "--config"},
+                                                                      {"--out-dir", "--output"},
+                                                                      {"--out-dir", "--out"},
+                                                                      {"--output-dir", "--output"},
+                                                                      {"--out", "--output"},
+                                                                      {"--output", "--out"},
+                                                                      {"--verify", "--check"},
+                                                                      {"--validate", "--check"},
+                                                                      {"--test", "--check"},
+                                                                      {"--dry-run", "--check"},
+                                                                      {"--iters", "--repeats"},
+                                                                      {"--iterations", "--repeats"},
+                                                                      {"--runs", "--repeats"},
+                                                                      {"--threads", "--jobs"},
+                                                                      {"--parallel", "--jobs"},
+                                                                      {"--workers", "--jobs"},
+                                                                      {"--cache", "--cache-dir"},
+                                                                      {"--name", "--op"},
+                                                                      {"--operator", "--op"},
+                                                                      {"--instance", "--op"},
+                                                                      {"--kernel", "--op"},
+                                                                      {"--rows", "--max-rows"},
+                                                                      {"--rank", "--shard"},
+                                                                      {"--full", "--wide"},
+                                                                      {"--format", "--json"},
+                                                                      {"--size", "--max-bytes"},
+                                                                      {"--recording", "--from"},
+                                                                      {"--random-seed", "--seed"}};
+  for (const auto& [other, name] : kWords) {
+    const std::string_view option = name.substr(0, name.find(' '));
+    if (wrong == other && std::find(names.begin(), names.end(), option) != names.end()) return name;
+  }
+  return {};
+}
+
 // What other programs call a command; empty where it is none of these.
 std::string_view known_elsewhere(std::string_view word, const std::vector<std::string>& names) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
@@ -39,6 +109,25 @@ std::string_view known_elsewhere(std::string_view word, const std::vector<std::s
       {"benchmark", "bench"}, {"man", "manual"},      {"info", "doctor"},    {"completions", "completion"}};
   for (const auto& [other, name] : kWords) {
     if (word == other && std::find(names.begin(), names.end(), name) != names.end()) return name;
+  }
+  return {};
+}
+
+// A word that is no command of `table`, which has those `names`: an option's, one of a command's own commands, or what
+// others call one of all these. Empty where it is none.
+std::string meant_command(const Command& table, const std::vector<std::string>& names, std::string_view word) {
+  for (const CommandOption& option : table.options) {
+    for (const std::string& name : option.names) {
+      if (name == fmt::format("--{}", word)) return name;
+    }
+  }
+  if (const std::string_view known = known_elsewhere(word, names); !known.empty()) return std::string(known);
+  for (const Command& command : table.commands) {
+    std::vector<std::string> inner;
+    for (const Command& known : command.commands) inner.push_back(known.name);
+    const bool same = std::find(inner.begin(), inner.end(), word) != inner.end();
+    const std::string_view known = same ? word : known_elsewhere(word, inner);
+    if (!known.empty()) return fmt::format("{} {}", command.name, known);
   }
   return {};
 }
@@ -57,7 +146,11 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
     std::vector<std::string> names;
     for (const CommandOption& known : table.options) names.insert(names.end(), known.names.begin(), known.names.end());
     const bool letter = name.size() <= 2;  // any other is as close
-    return fmt::format("there is no option {}{}", name, letter ? "" : suggestion(name, names));
+    const std::string_view meant = option_elsewhere(name, names);
+    return fmt::format("there is no option {}{}", name,
+                       letter           ? ""
+                       : !meant.empty() ? did_you_mean(meant)
+                                        : option_suggestion(name, names));
   }
   if (table.commands.empty()) {
     const CLI::Option* const config = command.get_option_no_throw("--config");
@@ -67,7 +160,7 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
   }
   std::vector<std::string> names;
   for (const Command& known : table.commands) names.push_back(known.name);
-  const std::string_view meant = known_elsewhere(rest.front(), names);
+  const std::string meant = meant_command(table, names, rest.front());
   return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(),
                      meant.empty() ? suggestion(rest.front(), names) : did_you_mean(meant), fmt::join(names, ", "));
 }
