@@ -35,7 +35,8 @@ constexpr Alias kNames[] = {
     // Entries of ops, whatever the operator is.
     {"name", "id label"},
     {"op", "operator kernel function kind type"},
-    {"directions", "passes requires_grad backward forward training"},
+    {"directions", "passes requires_grad backward forward training is_inference"},
+    {"training", "is_inference"},
     {"max_seq_len",
      "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
      "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k"},
@@ -64,12 +65,13 @@ constexpr Alias kNames[] = {
      "window_size_left window_size_right"},
     {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
     {"contextual_seq_len",
-     "contextual num_contextual num_contexts num_contextuals contextual_len context_len max_contextual_seq_len"},
+     "contextual num_contextual num_contexts num_contextuals max_num_contextuals contextual_len context_len "
+     "max_contextual_seq_len"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
     {"rab_heads",
-     "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias attention_bias "
-     "has_attn_bias"},
+     "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias rel_attn_bias "
+     "attention_bias has_attn_bias"},
     {"attn_scale", "has_attn_scale attention_scales"},
     {"drab", "has_drab dbias"},
     // Parameters of products.
@@ -90,8 +92,16 @@ constexpr Alias kNames[] = {
     {"uvqk_bias", "bias has_bias"},
     {"concat_u", "concat_ux"},
     {"concat_x", "concat_ux"},
-    {"dropout", "p dropout_ratio dropout_rate dropout_pr dropout_p output_dropout_ratio training has_dropout"},
+    {"dropout",
+     "p dropout_ratio dropout_rate dropout_pr dropout_p output_dropout_ratio linear_dropout_rate "
+     "training has_dropout"},
     {"mul_u_activation", "u_activation gate_activation mul_u_activation_type"},
+    {"recompute_normed_x", "recompute_normed_x_in_backward"},
+    {"recompute_uvqk", "recompute_uvqk_in_backward"},
+    {"recompute_y", "recompute_y_in_backward"},
+    {"layers", "num_layers num_hidden_layers n_layers n_layer depth num_blocks"},
+    // Of the sides of jagged sequences.
+    {"prefix", "n_prefix_from_right n_prefix_to_right contextual_seq_len"},
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
 
@@ -177,7 +187,17 @@ std::string digits_of(std::string_view text) {
 constexpr Alias kLaunchArguments[] = {
     {"weight_dtype", "eps epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon"},
     {"dropout", "seed offset dropout_ratio dropout_p p"},
-    {"attn_dim", "scaling_seqlen"},
+    {"attn_dim", "scaling_seqlen q k v delta_q"},
+    {"heads", "attn u"},
+    {"width",
+     "x u norm_weight norm_bias uvqk_weight output_weight values values_left values_right prefix_x l2_x "
+     "position_embeddings_weight timestamp_embeddings_weight seq_embeddings timestamps"},
+    {"n", "mat1 mat2 jagged dense"},
+    {"dense_left",
+     "max_len_left max_len_right total_len_left total_len_right offsets_left offsets_right max_prefix_len max_l2_len "
+     "prefix_offsets l2_offsets"},
+    {"interleave_targets", "max_contextual_seq_len"},
+    {"time_bucket_fn", "time_bucket_increments"},
 };
 
 // What kernels of Triton and CUTLASS are configured with.

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/op_spec.h"
@@ -20,6 +23,7 @@ namespace {
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -42,6 +46,71 @@ TEST(Mistakes, ALongNameIsShortenedAndStandsWhereItsObjectDoes) {
   EXPECT_THAT(
       lines_of(R"({"version": 1, "ops": [ {"name": "a", "op": "silu", "width": 8, "rows": 1, ")" + name + R"(": 1}]})"),
       ElementsAre(StartsWith(start)));
+}
+
+// What is said of the field `name`, which `op` has not; empty where it has.
+std::string about_field(const std::string& op, const std::string& name) {
+  const std::string mark = "." + name + " (value 1) is not a known field of " + op;
+  for (const std::string& line : lines_of(
+           fmt::format(R"({{"version": 1, "ops": [{{"name": "a", "op": "{}", "{}": 1, "x.y": 1}}]}})", op, name))) {
+    if (const size_t at = line.find(mark); at != std::string::npos) return line.substr(at + mark.size());
+  }
+  return "";
+}
+
+bool is_understood(const std::string& said) {
+  return said.empty() || said.find("did you mean") != std::string::npos ||
+         said.find("it is an argument of each launch") != std::string::npos;
+}
+
+TEST(Mistakes, NamesOfThePublicPackagesAreUnderstood) {
+  const auto text = read_file(HSTUJIT_SOURCE_DIR "/tests/compatibility/signatures.json", size_t{1} << 20);
+  ASSERT_TRUE(text.ok());
+  const std::map<std::string, std::string> operators = {{"hstu_mha", "hstu_attention"},
+                                                        {"hstu_mha_cuda", "hstu_attention"},
+                                                        {"delta_hstu_mha", "delta_hstu_attention"},
+                                                        {"hstu_split_l2_embeddings", "split_2d_jagged"},
+                                                        {"hstu_concat_l2_embeddings", "concat_2d_jagged"},
+                                                        {"concat_2D_jagged", "concat_2d_jagged"},
+                                                        {"concat_2D_jagged_multirow", "concat_2d_jagged"},
+                                                        {"split_2D_jagged", "split_2d_jagged"},
+                                                        {"split_2D_jagged_multirow", "split_2d_jagged"}};
+  // How the packages do it, and dropout of attention, which neither has.
+  const std::set<std::string> theirs = {"enable_tma", "sort_by_length", "prefill", "attn_func", "dropout_pr"};
+  int asked = 0;
+  for (const auto& package : Json::parse(*text)) {
+    for (const auto& module : package["functions"]) {
+      for (const auto& [function, signature] : module.items()) {
+        const auto renamed = operators.find(function);
+        const std::string op = renamed == operators.end() ? function : renamed->second;
+        for (const std::string& argument : split(signature.get<std::string>(), ',')) {
+          const size_t begin = argument.find_first_not_of(' ');
+          const std::string name = argument.substr(begin, argument.find('=') - begin);
+          if (theirs.contains(name)) continue;
+          if (op == "hstu_compute_uqvk" && name == "recompute_uvqk_in_backward") continue;  // attention keeps it here
+          ++asked;
+          EXPECT_TRUE(is_understood(about_field(op, name))) << op << " " << name << about_field(op, name);
+        }
+      }
+    }
+  }
+  EXPECT_GT(asked, 200);
+}
+
+TEST(Mistakes, NamesOfTheModulesAndThePapersCodeAreUnderstood) {
+  const std::vector<std::array<std::string, 3>> names = {{"stu_layer", "recompute_uvqk_in_backward", "recompute_uvqk"},
+                                                         {"stu_layer", "recompute_y_in_backward", "recompute_y"},
+                                                         {"stu_layer", "is_inference", "training"},
+                                                         {"stu_layer", "rel_attn_bias", "rab_heads"},
+                                                         {"stu_layer", "linear_dropout_rate", "dropout"},
+                                                         {"stu_layer", "max_num_contextuals", "contextual_seq_len"},
+                                                         {"stu_stack", "num_layers", "layers"},
+                                                         {"stu_stack", "num_hidden_layers", "layers"},
+                                                         {"hstu_attention", "is_inference", "directions"},
+                                                         {"split_2d_jagged", "n_prefix_from_right", "prefix"}};
+  for (const auto& [op, name, meant] : names)
+    EXPECT_THAT(about_field(op, name), HasSubstr("\"" + meant + "\"")) << op << " " << name;
+  EXPECT_THAT(about_field("stu_layer", "num_layers"), Not(HasSubstr("did you mean")));
 }
 
 TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
