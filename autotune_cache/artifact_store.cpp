@@ -134,7 +134,7 @@ std::string ArtifactStore::why_not_kept(const std::string& digest) const { retur
 
 bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) {
   if (user_ == nullptr) {
-    state_->not_kept.add(digest, "no cache directory may be written");
+    state_->not_kept.add(digest, kNoUserDirectory);
     return false;
   }
   const ArtifactFiles files(kNoRoot, metadata.key.arch, digest);

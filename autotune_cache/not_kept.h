@@ -8,6 +8,10 @@
 
 namespace hstujit {
 
+// Without a directory to write into.
+inline constexpr char kNoUserDirectory[] =
+    "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; set HSTUJIT_CACHE_DIR";
+
 // Thread-safe.
 class NotKept {
  public:

@@ -247,7 +247,7 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
                   fmt::format("{} older findings are left out: with them no reader would take it", left_out));
       }
     }
-    if (user_ == nullptr) return not_kept("no cache directory may be written");
+    if (user_ == nullptr) return not_kept(kNoUserDirectory);
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
     const auto folder = user_->make(record_file(kNoRoot, digest).parent_path());
     if (!folder.ok()) return not_kept(folder.status().message());  // which is logged

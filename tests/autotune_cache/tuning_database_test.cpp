@@ -83,7 +83,9 @@ TEST_F(TuningDatabaseTest, SaysWhatItCouldNotKeepUntilItHas) {
   EXPECT_EQ(database.not_kept().entries, 0);
   TuningDatabase none(CacheDirectories{.user = {}, .read_only = {path("user")}}, log());
   ASSERT_TRUE(none.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
-  EXPECT_EQ(none.not_kept().reason, "no cache directory may be written");
+  EXPECT_EQ(none.not_kept().reason,
+            "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; set "
+            "HSTUJIT_CACHE_DIR");
 }
 
 TEST(TuningRecordTest, WinnerIsTheLeastMedian) {
