@@ -12,7 +12,9 @@
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 #include "runtime/engine/generator_keys.h"
+#include "runtime/engine/nearest_entry.h"
 
 namespace hstujit {
 
@@ -64,13 +66,26 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   return key;
 }
 
-Status missing_kernel(const CompileRequest& request) {
+Result<std::string> KernelCache::missing_text(const CompileRequest& request) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(artifact_key(request)));
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
-  return Status(Code::kCacheMiss,
-                fmt::format("the kernel {} ({}), key {}, for {} is in no cache directory", plan.kernel_name,
-                            describe(request.config), digest.substr(0, kShownDigits), request.device.arch));
+  return fmt::format("the kernel {} ({}), key {}, for {} is in no cache directory", plan.kernel_name,
+                     describe(request.config), digest.substr(0, kShownDigits), request.device.arch);
+}
+
+std::string KernelCache::nearest_text(const ArtifactKey& key) {
+  const std::lock_guard lock(known_mutex_);
+  if (!known_) known_ = std::make_shared<const KnownKeys>(store_.list());
+  const std::optional<NearestEntry> nearest = known_->nearest(key);
+  if (!nearest) return {};
+  return fmt::format("; the nearest entry, {} in {}, {}", nearest->digest.substr(0, kShownDigits),
+                     quote(nearest->directory), nearest->sentence());
+}
+
+Status KernelCache::missing(const CompileRequest& request) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, missing_text(request));
+  return Status(Code::kCacheMiss, text + nearest_text(artifact_key(request)));
 }
 
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
@@ -124,11 +139,12 @@ Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may
   if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
-    return Status(Code::kCacheMiss, missing_kernel(request).message() +
+    HSTUJIT_ASSIGN_OR_RETURN(const std::string text, missing_text(request));
+    return Status(Code::kCacheMiss, text +
                                         ", and the policy on a miss is \"fail\"; run hstujit prewarm where the "
-                                        "compiler library is, bring its cache "
-                                        "here (hstujit cache export), or allow "
-                                        "\"heuristic\"");
+                                        "compiler library is, bring its cache here (hstujit cache export), or allow "
+                                        "\"heuristic\"" +
+                                        nearest_text(artifact_key(request)));
   }
 
   return flights_.run(digest, [&]() -> Result<KernelBinaryPtr> {

@@ -20,6 +20,8 @@
 
 namespace hstujit {
 
+class KnownKeys;
+
 enum class KernelOrigin { kMemory, kDirectory, kCompiled };
 std::string_view to_string(KernelOrigin origin);  // "memory" "directory" "compiled"
 
@@ -36,9 +38,6 @@ using KernelBinaryPtr = std::shared_ptr<const KernelBinary>;
 
 ArtifactKey artifact_key(const CompileRequest& request);
 
-// kCacheMiss: the kernel of the request is in no layer. It is named, and its key.
-Status missing_kernel(const CompileRequest& request);
-
 class KernelCache {
  public:
   // `dump`: values of HSTUJIT_DUMP. So many compiles as `compile_jobs` are under way at once, the others wait.
@@ -48,6 +47,9 @@ class KernelCache {
 
   // kCacheMiss when no layer has the kernel and `may_compile` is false.
   Result<KernelBinaryPtr> get(const CompileRequest& request, bool may_compile);
+
+  // kCacheMiss: the kernel of the request is in no layer. It is named, its key, and how the nearest entry differs.
+  Status missing(const CompileRequest& request);
 
   // Memory and layers only; null for a miss.
   KernelBinaryPtr find(const CompileRequest& request, Reach reach = Reach::kAll);
@@ -75,6 +77,8 @@ class KernelCache {
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
+  Result<std::string> missing_text(const CompileRequest& request) const;
+  std::string nearest_text(const ArtifactKey& key);
   Result<KernelBinaryPtr> load_or_compile(const CompileRequest& request, const std::string& digest);
   Result<KernelBinaryPtr> compile_and_keep(const CompileRequest& request);
   KernelBinaryPtr load(const ArtifactKey& key, const std::string& digest, Reach reach = Reach::kAll);
@@ -92,6 +96,8 @@ class KernelCache {
   SingleFlight<Result<KernelBinaryPtr>> flights_;  // by digest
   std::mutex mutex_;                               // held for a look into the map only
   std::unordered_map<std::string, KernelBinaryPtr> memory_;
+  std::mutex known_mutex_;
+  std::shared_ptr<const KnownKeys> known_;  // at the first miss that is told of, for those after it
 };
 
 }  // namespace hstujit

@@ -85,7 +85,7 @@ Result<std::string> kernel_digest(Engine& engine, const Task& task, const Device
 }
 
 // Adds what is known of the key's kernel to its row. The status of a key without one.
-Status write_row(const PrewarmKey& wanted, const std::string& digest, Json& row) {
+Status write_row(Engine& engine, const PrewarmKey& wanted, const std::string& digest, Json& row) {
   const auto write = [&](const KernelChoice& choice) {
     row["config"] = to_json(choice.config);
     row["describe"] = describe(choice.config);
@@ -102,7 +102,7 @@ Status write_row(const PrewarmKey& wanted, const std::string& digest, Json& row)
   write(kernel.choice);
   if (kernel.binary == nullptr) {
     row["outcome"] = kOutcomeMissing;
-    return missing_kernel(kernel.request);
+    return engine.kernels().missing(kernel.request);
   }
   const KernelBinary& binary = *kernel.binary;
   row["outcome"] = kernel.hit ? kOutcomeHit : kOutcomeCompiled;
@@ -158,7 +158,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
       const auto digest = kernel_digest(engine, wanted.task, *device, chosen);
       if (!digest.ok()) return {Json::object(), digest.status()};
       Json& row = rows[wanted.row];
-      if (const Status status = write_row(wanted, *digest, row); !status.ok()) {
+      if (const Status status = write_row(engine, wanted, *digest, row); !status.ok()) {
         row["error"] = error_json(status);
         result.fail(status.with_context(wanted.task.label()));
       }

@@ -193,6 +193,30 @@ TEST_F(ServingTest, AMissNamesTheKernelAndItsKeyAndTheLayersThatAreNotUsed) {
   EXPECT_THAT(both, AllOf(HasSubstr("absent\" is used"), HasSubstr("damaged\" is used")));
 }
 
+TEST_F(ServingTest, AMissSaysHowTheNearestEntryDiffers) {
+  const EnginePtr engine = make_engine();
+  const auto op = make_op(engine);
+  ASSERT_TRUE(op->prepare(256, 0).ok());
+  ArtifactStore older(CacheDirectories{.user = at("older"), .read_only = {}}, Log());
+  for (StoredArtifact& entry : engine->kernels().store().list()) {
+    ArtifactKey key = entry.metadata.key;
+    key.generator = "another";
+    ASSERT_TRUE(older.put(key, cubin_of("x"), entry.metadata.info));
+  }
+  const Status missed = make_op(serving(at("older")))->prepare(256, 0);
+  EXPECT_EQ(missed.code(), Code::kCacheMiss);
+  EXPECT_THAT(missed.message(), HasSubstr(" in \"" + at("older") + "\", differs in generator (another, not "));
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  values_["HSTUJIT_CACHE_PATH"] = at("older");
+  values_["HSTUJIT_CACHE_DIR"] = at("empty");
+  OperationOptions check;
+  for (const bool checks : {false, true}) {
+    check.check = checks;
+    const OperationResult result = prewarm(*make_engine(), small(), check);
+    EXPECT_THAT(result.status.message(), HasSubstr("; the nearest entry, ")) << checks;
+  }
+}
+
 TEST_F(ServingTest, KernelsOfTwoTypesAreNotOneSentence) {
   auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [
       {"name": "a", "op": "layer_norm", "width": 64, "dtype": "bf16", "rows": 1000},
