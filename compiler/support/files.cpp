@@ -123,6 +123,18 @@ Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& p
   return bytes;
 }
 
+// Whether a writer was cut short there, as by a full disk. No, where that cannot be read.
+bool ends_within_a_line(const std::filesystem::path& path, const struct stat& info) {
+  if (!S_ISREG(info.st_mode) || info.st_size == 0) return false;
+  const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  char last = '\n';
+  ssize_t got = -1;
+  do {
+    got = ::pread(descriptor.number(), &last, 1, info.st_size - 1);
+  } while (got < 0 && errno == EINTR);
+  return got == 1 && last != '\n';
+}
+
 }  // namespace
 
 Status file_error(std::string_view action, const std::filesystem::path& path, int error_number) {
@@ -218,12 +230,19 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
                                        quote(path.native())));
 }
 
-Status append_line(const std::filesystem::path& path, std::string_view line) {
+Status append_line(const std::filesystem::path& path, std::string_view line, size_t max_bytes) {
   // A pipe that nobody reads is an error, and nothing to wait for.
   Descriptor descriptor(open_retrying(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0666));
   if (!descriptor.valid()) return file_error("open", path, errno);
+  struct stat info;
+  if (::fstat(descriptor.number(), &info) != 0) return file_error("write", path, errno);
+  if (S_ISREG(info.st_mode) && static_cast<size_t>(info.st_size) + line.size() >= max_bytes) {
+    return Status(Code::kIo, fmt::format("cannot write {}: it has {} of at most {} bytes", quote(path.native()),
+                                         info.st_size, max_bytes));
+  }
   // One write per line: lines of several writers do not mix.
-  if (const int error = write_all(descriptor.number(), fmt::format("{}\n", line)))
+  const std::string_view before = ends_within_a_line(path, info) ? "\n" : "";
+  if (const int error = write_all(descriptor.number(), fmt::format("{}{}\n", before, line)))
     return file_error("write", path, error);
   if (const int error = descriptor.close()) return file_error("write", path, error);
   return {};

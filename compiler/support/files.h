@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -57,8 +58,9 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
 // Before a long work whose outcome goes to `path`: what write_file_atomically says of the file that is there.
 Status check_output(const std::filesystem::path& path);
 
-// Adds `line` and a newline by one write to the end of `path`, which is created when missing.
-Status append_line(const std::filesystem::path& path, std::string_view line);
+// Adds `line` and a newline by one write to the end of `path`, which is created when missing. What another writer has
+// left of a line of its own there is ended first. kIo for a regular file that would have more than `max_bytes`.
+Status append_line(const std::filesystem::path& path, std::string_view line, size_t max_bytes = SIZE_MAX);
 
 // Creates the folder and those above it, with these permissions as far as the umask lets it; one that exists is fine.
 Status make_directories(const std::filesystem::path& path, mode_t mode = 0777);

@@ -231,7 +231,8 @@ void Engine::record_miss(const MissRecord& miss) {
     const std::lock_guard lock(mutex_);
     if (!recorded_.insert(line).second) return;
   }
-  if (const Status status = append_line(environment_.text(Env::kRecord), line); !status.ok()) {
+  const Status status = append_line(environment_.text(Env::kRecord), line, kMaxRecordedBytes);
+  if (!status.ok()) {
     log_.event(LogCategory::kDispatch, "not-recorded", {{"reason", status.message()}});
     const std::lock_guard lock(mutex_);
     recorded_.erase(line);

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <unordered_set>
 
 #include "compiler/spec/json_text.h"
 #include "compiler/spec/limits.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
-#include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/problem_bucket.h"
@@ -167,11 +167,13 @@ Result<MissRecord> parse_miss(std::string_view line) {
   return miss;
 }
 
-Result<Recording> parse_recording(std::string_view text, const std::string& origin) {
+Result<Recording> parse_recording(std::string_view text, const std::string& origin, size_t max_kernels) {
   Recording recording;
   recording.origin = origin;
-  std::map<std::string, size_t> known;  // by digest of the key
+  std::map<std::string, size_t> known;        // by digest of the key
+  std::unordered_set<std::string_view> seen;  // many processes write the same lines
   size_t skipped = 0;
+  std::string cut;
   const auto skip = [&](size_t line, const Status& why) {
     if (skipped++ == 0) recording.warning = fmt::format("{}:{}: {}", printable(origin), line, why.message());
   };
@@ -179,7 +181,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
     const size_t end = text.find('\n');
     const std::string_view entry = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (entry.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (entry.find_first_not_of(" \t\r") == std::string_view::npos || !seen.insert(entry).second) continue;
     Result<MissRecord> miss = parse_miss(entry);
     if (!miss.ok()) {
       skip(line, miss.status());
@@ -190,7 +192,13 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
       skip(line, instance.status());
       continue;
     }
-    const auto [place, added] = known.emplace(tuning_digest(miss->key), recording.misses.size());
+    std::string digest = tuning_digest(miss->key);
+    if (known.size() == max_kernels && !known.contains(digest)) {
+      cut = fmt::format("{}:{}: {} kernels are the most of a recording; those that follow are left out",
+                        printable(origin), line, max_kernels);
+      break;
+    }
+    const auto [place, added] = known.emplace(std::move(digest), recording.misses.size());
     if (added) {
       recording.misses.push_back(std::move(*miss));
       recording.lines.push_back(line);
@@ -201,6 +209,7 @@ Result<Recording> parse_recording(std::string_view text, const std::string& orig
   }
   if (skipped == 1) recording.warning += "; the line is skipped";
   if (skipped > 1) recording.warning += fmt::format("; this and {} are skipped", counted(skipped - 1, "more line"));
+  if (!cut.empty()) recording.warning += (recording.warning.empty() ? "" : "; ") + cut;
   if (!recording.misses.empty()) return recording;
   return Status(Code::kInvalidConfig, skipped == 0 ? fmt::format("{}: no recorded miss in it", printable(origin))
                                                    : fmt::format("no recorded miss is left: {}", recording.warning));

@@ -14,6 +14,7 @@
 
 #include "autotune_cache/tuning_record.h"
 #include "compiler/spec/config.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 
@@ -49,8 +50,10 @@ struct Recording {
 };
 
 // Torn lines, and lines that this library did not write or does not understand, are skipped. Failure: kInvalidConfig
-// when no line is left, or what read_file says.
-Result<Recording> parse_recording(std::string_view text, const std::string& origin);
+// when no line is left, or what read_file says. The warning also says where more than `max_kernels` are asked for: the
+// first ones are taken.
+Result<Recording> parse_recording(std::string_view text, const std::string& origin,
+                                  size_t max_kernels = kMaxConfigKernels);
 Result<Recording> load_recording(const std::filesystem::path& path);
 
 }  // namespace hstujit

@@ -15,6 +15,7 @@
 #include "compiler/support/credentials.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "compiler/support/trust.h"
@@ -33,6 +34,7 @@ Status check_appending(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return refuse(EISDIR);
+    if (S_ISREG(info.st_mode) && static_cast<size_t>(info.st_size) >= kMaxRecordedBytes) return refuse(EFBIG);
     return ::access(path.c_str(), W_OK) == 0 ? Status() : refuse(errno);
   }
   if (errno != ENOENT) return refuse(errno);

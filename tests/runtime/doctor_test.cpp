@@ -147,6 +147,8 @@ TEST_F(DoctorTest, ARecordingThatCannotBeWritten) {
   EXPECT_FALSE(fs::exists(at("misses"))) << "only asked about";
   ASSERT_TRUE(write_file_atomically(at("misses"), "").ok());
   EXPECT_EQ(diagnosed()["findings"], Json::array());
+  fs::resize_file(at("misses"), kMaxRecordedBytes);
+  expect_only("warning, HSTUJIT_RECORD: cannot write", "File too large");
   values_["HSTUJIT_RECORD"] = at("misses") + "/below";
   expect_only("warning, HSTUJIT_RECORD: cannot write", "Not a directory");
   values_["HSTUJIT_RECORD"] = at("no folder/misses");

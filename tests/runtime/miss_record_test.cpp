@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+
+#include "compiler/support/read_limits.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/support/whole_file.h"
@@ -242,6 +245,39 @@ TEST_F(MissRecordTest, TornAndForeignLinesAreSkippedWithOneWarning) {
   EXPECT_THAT(one->warning, HasSubstr("misses:2: spec"));
   EXPECT_THAT(one->warning, HasSubstr("limbs"));
   EXPECT_THAT(one->warning, HasSubstr("the line is skipped"));
+}
+
+TEST_F(MissRecordTest, ALineThatIsRepeatedIsReadOnce) {
+  const std::string good = format_miss(miss());
+  const auto recording = parse_recording(good + "\n[1]\n" + good + "\n[1]\n[1]\n", "misses");
+  ASSERT_TRUE(recording.ok()) << recording.status().message();
+  EXPECT_EQ(recording->misses.size(), 1u);
+  EXPECT_EQ(recording->warning, "misses:2: no whole line of HSTUJIT_RECORD; the line is skipped");
+}
+
+TEST_F(MissRecordTest, ARecordingAsksForNoMoreKernelsThanAConfig) {
+  MissRecord again = miss(64);
+  again.length_mode = LengthMode::kExact;
+  const std::string of_two = format_miss(miss(64)) + "\n" + format_miss(miss(128)) + "\n" + format_miss(again) + "\n";
+  const auto whole = parse_recording(of_two, "misses", 2);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(whole->warning, "");
+  const auto cut = parse_recording(of_two + format_miss(miss(256)) + "\n" + format_miss(miss(512)), "misses", 2);
+  ASSERT_TRUE(cut.ok()) << cut.status().message();
+  EXPECT_EQ(cut->misses.size(), 2u);
+  EXPECT_EQ(cut->warning, "misses:4: 2 kernels are the most of a recording; those that follow are left out");
+}
+
+// One that a reader would refuse whole.
+TEST_F(MissRecordTest, ARecordingGrowsToNoMoreThanIsRead) {
+  static_assert(kMaxRecordedBytes < kMaxRecordingBytes);
+  const auto engine = make_engine();
+  engine->record_miss(miss(64));
+  const auto before = std::filesystem::file_size(recording_);
+  EXPECT_GT(before, 0u);
+  std::filesystem::resize_file(recording_, kMaxRecordedBytes - before);
+  engine->record_miss(miss(128));
+  EXPECT_EQ(std::filesystem::file_size(recording_), kMaxRecordedBytes - before);
 }
 
 TEST_F(MissRecordTest, AKeyOfBothReasonsIsUntuned) {

@@ -287,6 +287,21 @@ TEST_F(Files, LinesAreAppendedWhole) {
   EXPECT_EQ(lines, 200u);
 }
 
+TEST_F(Files, APartOfALineTakesNoOtherWithIt) {
+  ASSERT_TRUE(append_line(path("log"), "whole").ok());
+  const auto is_torn = [&] {
+    const rlimit limit = {10, 10};
+    return ::setrlimit(RLIMIT_FSIZE, &limit) == 0 && append_line(path("log"), "torn apart").code() == Code::kIo;
+  };
+  ASSERT_EQ(status_of_child(is_torn), 0);
+  EXPECT_EQ(*whole_file(path("log")), "whole\ntorn");
+  ASSERT_TRUE(append_line(path("log"), "first").ok());
+  ASSERT_TRUE(append_line(path("log"), "second").ok());
+  EXPECT_EQ(*whole_file(path("log")), "whole\ntorn\nfirst\nsecond\n");
+  std::filesystem::permissions(path("log"), std::filesystem::perms::owner_write);
+  EXPECT_TRUE(append_line(path("log"), "third").ok()) << "it need not be readable";
+}
+
 TEST_F(Files, TheTemporaryFolderGoesWithItsOwner) {
   std::filesystem::path where;
   {
