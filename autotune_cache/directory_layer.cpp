@@ -1,9 +1,11 @@
 #include "autotune_cache/directory_layer.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
@@ -72,6 +74,16 @@ bool is_being_written(const CacheItem& item, const Status& status) {
   return item.problem.ok() && (is_abandoned_temporary(item.name) || status.message() == kNoMetadata) &&
          !is_older_than(item.info.written, kLeftoverAge);
 }
+
+// Whether a file that a walk has come across is there no more.
+bool is_gone(const CacheTree& tree, const fs::path& name) {
+  const auto folder = tree.open(name.parent_path());
+  const Status status = folder.ok() ? folder->look(name.filename()).status() : folder.status();
+  return status.code() == Code::kNotFound;
+}
+
+// What is wrong with a file that a walk has come across.
+using Judge = std::function<Status(const CacheItem&)>;
 
 // A folder that does not count is none.
 Status no_folder(const Status& status) { return Status(Code::kNotFound, status.message()); }
@@ -166,26 +178,39 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
   if (missing()) return {{path(), kMissingLayer}};
   std::vector<VerifiedFile> report;
   const auto add = [&](const CacheItem& item, const Status& status) {
-    if (is_being_written(item, status)) return;
+    // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
+    if (status.ok() ? !digest_of_file(item.name, ".json") : is_being_written(item, status)) return;
     report.push_back({(fs::path(path()) / item.name).native(), status.message(), is_system_failure(status)});
   };
+  // Others may remove or replace any file between two looks at it: what is bad is judged once more, after all the rest.
+  std::vector<std::pair<CacheItem, Judge>> bad_files;
+  const auto judge_twice = [&](const CacheItem& item, const Judge& judge) {
+    if (const Status status = judge(item); status.ok()) {
+      add(item, status);
+    } else {
+      bad_files.emplace_back(item, judge);
+    }
+  };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
-    const Status status = problem_of_artifact(tree_, arch, item);
-    // A good entry is one line, its metadata's; its other files have one only when something is wrong with them.
-    if (!status.ok() || digest_of_file(item.name, ".json")) add(item, status);
+    judge_twice(item, [this, arch](const CacheItem& file) { return problem_of_artifact(tree_, arch, file); });
   });
   tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_record(digest); };
-    add(item, problem_of_text(item, record_file, find));
+    judge_twice(item, [find](const CacheItem& file) { return problem_of_text(file, record_file, find); });
   });
   tree_.walk(choices_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_choice(digest); };
-    add(item, problem_of_text(item, choice_file, find));
+    judge_twice(item, [find](const CacheItem& file) { return problem_of_text(file, choice_file, find); });
   });
   const auto is_foreign = [](std::string_view name) { return !is_of_layout(name); };
   tree_.walk(version_folder(kNoRoot), 0, is_foreign, [&](const CacheItem& item) {
-    if (!item.holds_others) add(item, bad(kForeign));  // else it was named above
+    if (item.holds_others) return;  // it was named above
+    judge_twice(item, [](const CacheItem&) { return bad(kForeign); });
   });
+  for (const auto& [item, judge] : bad_files) {
+    const Status status = judge(item);
+    if (status.code() != Code::kNotFound && !is_gone(tree_, item.name)) add(item, status);
+  }
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   // A folder on the way to both is named once.
   const auto same = [](const VerifiedFile& a, const VerifiedFile& b) { return a.path == b.path; };

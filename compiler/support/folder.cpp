@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -205,15 +206,16 @@ Result<std::string> Folder::read_head(const std::string& name, size_t count, Fil
   return hstujit::read_head(descriptor.number(), path_ / name, count);
 }
 
-// Named ".<name>.<16 digits>.tmp", which no failure says: whoever reads that knows `name`. With the user's umask, which
-// mkstemp would ignore.
+// Named ".<name>.<16 digits>.tmp", with the name's beginning where that is too long, which no failure says: whoever
+// reads that knows `name`. With the user's umask, which mkstemp would ignore.
 Result<Descriptor> Folder::create_temporary(const std::string& name, std::string* temporary) const {
+  constexpr size_t kRoom = NAME_MAX - 2 - kTemporaryDigits - kTemporarySuffix.size();
   // What is only believed where it is this user's own is made so that it will be, whatever the umask.
   const mode_t mode = trust_ == Trust::kOwn ? 0664 : 0666;
   while (true) {
     uint64_t random = 0;
     if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) return file_error("create", path_ / name, errno);
-    *temporary = fmt::format(".{}.{:0{}x}{}", name, random, kTemporaryDigits, kTemporarySuffix);
+    *temporary = fmt::format(".{}.{:0{}x}{}", name.substr(0, kRoom), random, kTemporaryDigits, kTemporarySuffix);
     Descriptor descriptor(
         openat_retrying(number(), temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     if (descriptor.valid()) return descriptor;

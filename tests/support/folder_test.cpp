@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,6 +94,19 @@ TEST_F(FolderTest, WhatIsWrittenIsReadAndListed) {
   EXPECT_TRUE(folder().remove("b").ok()) << "it is gone";
   EXPECT_FALSE(folder().remove("a").ok()) << "a folder";
   EXPECT_THAT(names(), ElementsAre("a"));
+}
+
+TEST_F(FolderTest, AnyNameThatTheSystemTakesIsWritten) {
+  for (const size_t length : {size_t{200}, size_t{233}, size_t{234}, size_t{NAME_MAX}}) {
+    const std::string name(length, 'a');
+    for (const char* const bytes : {"new", "replaced"}) {
+      const Status status = folder().write(name, bytes);
+      EXPECT_TRUE(status.ok()) << length << " " << status.message();
+    }
+    EXPECT_EQ(folder().exchange(name, "exchanged", kMax)->value_or(""), "replaced") << length;
+  }
+  EXPECT_EQ(names().size(), 4u);
+  EXPECT_FALSE(folder().write(std::string(NAME_MAX + 1, 'a'), "bytes").ok());
 }
 
 TEST_F(FolderTest, NoLinkIsFollowed) {
