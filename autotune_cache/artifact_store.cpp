@@ -138,13 +138,9 @@ bool ArtifactStore::keep(const ArtifactMetadata& metadata, const std::string& di
     return false;
   }
   const ArtifactFiles files(kNoRoot, metadata.key.arch, digest);
-  const auto folder = user_->make(files.folder());
-  if (!folder.ok()) {  // which is logged
-    state_->not_kept.add(digest, folder.status().message());
-    return false;
-  }
-  if (const Status status = save_artifact(*folder, files, metadata, cubin); !status.ok()) {
-    warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
+  const Status status = user_->change(
+      files.folder(), [&](const Folder& folder) { return save_artifact(folder, files, metadata, cubin); });
+  if (!status.ok()) {
     state_->not_kept.add(digest, status.message());
     return false;
   }
@@ -158,16 +154,13 @@ void ArtifactStore::annotate(const ArtifactKey& key, const std::vector<ArtifactN
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok() || user_ == nullptr || notes.empty()) return;
   const ArtifactFiles files(kNoRoot, key.arch, *digest);
-  const auto folder = user_->make(files.folder());
-  if (!folder.ok()) return;  // which is logged
   for (const ArtifactNote& note : notes) {
-    const fs::path name = files.note(note.extension).filename();
-    if (const Status status = folder->write(name, note.text); !status.ok()) {
-      warn_once("write " + user_->root(), "directory_not_writable", user_->root(), status.message());
-      return;
-    }
+    const fs::path name = files.note(note.extension);
+    const Status status =
+        user_->change(files.folder(), [&](const Folder& folder) { return folder.write(name.filename(), note.text); });
+    if (!status.ok()) return;
     log_.event(LogCategory::kCache, "dumped",
-               {{"path", (folder->path() / name).native()}, {"bytes", note.text.size()}});
+               {{"path", (fs::path(user_->root()) / name).native()}, {"bytes", note.text.size()}});
   }
 }
 

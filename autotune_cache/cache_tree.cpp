@@ -11,6 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerOnly = 0700;
+constexpr int kAttempts = 5;  // to write into a folder that somebody removes meanwhile
 
 void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<bool(std::string_view)>& wanted,
@@ -108,16 +109,36 @@ Result<Folder> CacheTree::open(const fs::path& name) const {
   return folder;
 }
 
-Result<Folder> CacheTree::make(const fs::path& name) const {
-  if (Result<Folder> folder = open(name); folder.ok() || folder.status().code() != Code::kNotFound) return folder;
-  Status made = make_directories(root_, kOwnerOnly);
+Result<Folder> CacheTree::make_once(const fs::path& name) const {
+  const Status made = make_directories(root_, kOwnerOnly);
   Result<Folder> folder = made.ok() ? open_root() : Result<Folder>(made);
   for (auto part = name.begin(); folder.ok() && part != name.end(); ++part) {
     Result<Folder> inner = folder->make_folder(part->native());
     folder = std::move(inner);
   }
+  return folder;
+}
+
+Result<Folder> CacheTree::make(const fs::path& name) const {
+  Result<Folder> folder = open(name);  // which logs what is no kNotFound
+  if (folder.ok() || folder.status().code() != Code::kNotFound) return folder;
+  for (int attempt = 0; attempt < kAttempts && folder.status().code() == Code::kNotFound; ++attempt) {
+    Result<Folder> made = make_once(name);
+    folder = std::move(made);
+  }
   if (!folder.ok()) log_once("directory_not_writable", root_, folder.status());
   return folder;
+}
+
+Status CacheTree::change(const fs::path& name, const std::function<Status(const Folder&)>& write) const {
+  Status status;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, make(name));  // which logs a failure
+    status = write(folder);
+    if (status.code() != Code::kNotFound) break;
+  }
+  if (!status.ok()) log_once("directory_not_writable", root_, status);
+  return status;
 }
 
 void CacheTree::walk(const fs::path& folder, int levels, const std::function<bool(std::string_view)>& wanted,

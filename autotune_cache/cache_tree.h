@@ -44,9 +44,10 @@ class CacheTree {
 
   // A folder below the root; `name` is relative to it. kNotFound when there is none; kIo for one that does not count.
   Result<Folder> open(const std::filesystem::path& name) const;
-  // The same, made where there is none: the root and what is missing above it for this user alone, what is below with
-  // the root's permissions.
-  Result<Folder> make(const std::filesystem::path& name) const;
+  // Calls `write` with such a folder, made where there is none: the root and what is missing above it for this user
+  // alone, what is below with the root's permissions. Once more where that is kNotFound, as somebody has removed the
+  // folder meanwhile. A failure is logged.
+  Status change(const std::filesystem::path& name, const std::function<Status(const Folder&)>& write) const;
 
   // Calls visit for what is in `folder` and in the folders in it, `levels` deep, by name. Folders are visited only
   // where they do not count, on the way to `folder` and the root too, or lie too deep. `wanted` picks among the names
@@ -57,6 +58,8 @@ class CacheTree {
 
  private:
   Result<Folder> open_root() const;
+  Result<Folder> make(const std::filesystem::path& name) const;
+  Result<Folder> make_once(const std::filesystem::path& name) const;
   // As open(), but that it says how far it came and logs nothing.
   Result<Folder> reach(const std::filesystem::path& name, std::filesystem::path* reached) const;
   // Why the root does not count, as it was opened; where there is none, why none may be made.

@@ -135,13 +135,11 @@ void TuningDatabase::keep_choice(const ChoiceRecord& choice) {
   if (!text.ok()) return;
   const std::string digest = choice_digest(choice.key, choice.generator);
   const fs::path name = choice_file(kNoRoot, digest);
-  const auto folder = user_->make(name.parent_path());
-  if (!folder.ok()) return not_kept_.add(digest, folder.status().message());  // which is logged
-  folder->remove_folder(name.filename());                                     // nobody's, with the name of a choice
-  if (const Status status = folder->write(name.filename(), *text); !status.ok()) {
-    warn_once("write " + user_->root(), "directory_not_writable", status.message());
-    return not_kept_.add(digest, status.message());
-  }
+  const Status status = user_->change(name.parent_path(), [&](const Folder& folder) {
+    folder.remove_folder(name.filename());  // nobody's, with the name of a choice
+    return folder.write(name.filename(), *text);
+  });
+  if (!status.ok()) return not_kept_.add(digest, status.message());
   not_kept_.remove(digest);
 }
 
@@ -180,17 +178,18 @@ std::optional<TuningDatabase::Found> TuningDatabase::look_up(const TuningKey& ke
   return std::nullopt;
 }
 
-Result<std::optional<TuningRecord>> TuningDatabase::store(const Folder& folder, const std::string& digest,
-                                                          const std::string& text) {
-  const std::string name = record_file(kNoRoot, digest).filename();
-  folder.remove_folder(name);  // nobody's, with the name of a record
+Result<std::optional<TuningRecord>> TuningDatabase::store(const std::string& digest, const std::string& text) {
+  const fs::path name = record_file(kNoRoot, digest);
   std::optional<TuningRecord> record;
   const auto take = [&](const std::string& displaced) -> Status {
     Result<TuningRecord> parsed = parse_record(displaced, digest);
     if (parsed.ok()) record = std::move(parsed).value();
     return is_system_failure(parsed.status()) ? parsed.status() : Status();  // a damaged one is lost anyway
   };
-  HSTUJIT_RETURN_IF_ERROR(folder.exchange(name, text, kMaxRecordBytes, take).status());
+  HSTUJIT_RETURN_IF_ERROR(user_->change(name.parent_path(), [&](const Folder& folder) {
+    folder.remove_folder(name.filename());  // nobody's, with the name of a record
+    return folder.exchange(name.filename(), text, kMaxRecordBytes, take).status();
+  }));
   return record;
 }
 
@@ -249,13 +248,8 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
     }
     if (user_ == nullptr) return not_kept(kNoUserDirectory);
     HSTUJIT_ASSIGN_OR_RETURN(const std::string text, format_record(merged));
-    const auto folder = user_->make(record_file(kNoRoot, digest).parent_path());
-    if (!folder.ok()) return not_kept(folder.status().message());  // which is logged
-    const Result<std::optional<TuningRecord>> displaced = store(*folder, digest, text);
-    if (!displaced.ok()) {
-      warn_once("write " + user_->root(), "directory_not_writable", displaced.status().message());
-      return not_kept(displaced.status().message());
-    }
+    const Result<std::optional<TuningRecord>> displaced = store(digest, text);
+    if (!displaced.ok()) return not_kept(displaced.status().message());
     not_kept_.remove(digest);
     // Written since it was looked for: what it has is in no file now.
     const bool is_known = !*displaced || (stored && **displaced == stored->record);

@@ -89,8 +89,7 @@ class TuningDatabase {
   Result<TuningRecord> merge_and_store(const TuningRecord& record);
   std::optional<TuningRecord> find_in(const CacheLayer& layer, const std::string& digest, Status* failure = nullptr);
   // The record that the new one has displaced, if there was a good one.
-  static Result<std::optional<TuningRecord>> store(const Folder& folder, const std::string& digest,
-                                                   const std::string& text);
+  Result<std::optional<TuningRecord>> store(const std::string& digest, const std::string& text);
   void warn_once(const std::string& path, std::string_view event, std::string_view reason);
 
   CacheLayers layers_;

@@ -9,8 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
+#include <set>
+#include <thread>
 
+#include "autotune_cache/cache_tree.h"
 #include "cache_fixture.h"
 #include "tests/support/whole_file.h"
 
@@ -385,6 +390,43 @@ TEST_F(PruneTest, VerifyReportsEachEntry) {
   }
   EXPECT_EQ(good, 3);
   EXPECT_THAT(problems, ::testing::UnorderedElementsAre(HasSubstr("3 bytes"), HasSubstr("not a file of the cache")));
+}
+
+TEST_F(ArtifactStoreTest, AFolderThatIsRemovedDuringAWriteIsMadeAnew) {
+  const CacheTree tree(path("user"), Trust::kOwn, log());
+  int removals = 1, writes = 0;
+  const auto write = [&](const Folder& folder) {
+    if (++writes <= removals) fs::remove_all(path("user"));
+    return folder.write("file", "bytes");
+  };
+  EXPECT_TRUE(tree.change("v1/choices", write).ok());
+  EXPECT_EQ(writes, 2);
+  EXPECT_TRUE(fs::exists(path("user/v1/choices/file")));
+  EXPECT_EQ(events("directory_not_writable"), 0);
+  removals = 1000;
+  EXPECT_EQ(tree.change("v1/choices", write).code(), Code::kNotFound);
+  EXPECT_LT(writes, 20);
+  EXPECT_EQ(events("directory_not_writable"), 1);
+}
+
+TEST_F(ArtifactStoreTest, WhatOthersRemoveAndReplaceMeanwhileIsNotDamaged) {
+  std::atomic<bool> done = false;
+  std::thread others([&] {
+    while (!done) {
+      ArtifactStore store(user_only(), Log());
+      store.put(sample_key(), kCubin, sample_info());
+      ArtifactStore(user_only(), Log()).prune({.max_bytes = 1, .nvrtc = {}});
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  std::set<std::string> problems;
+  while (std::chrono::steady_clock::now() < end) {
+    for (const VerifiedFile& file : ArtifactStore(user_only(), Log()).verify()) problems.insert(file.problem);
+  }
+  done = true;
+  others.join();
+  problems.erase("");
+  EXPECT_THAT(problems, IsEmpty());
 }
 
 }  // namespace
