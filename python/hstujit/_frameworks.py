@@ -8,12 +8,15 @@ from typing import Any
 
 from .errors import InvalidArgumentError, OutOfMemoryError
 
+_FRAMEWORKS = ("torch", "numpy", "cupy", "jax")
 _NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
 def framework_of(array: Any) -> str:
-    root = type(array).__module__.partition(".")[0]
-    return "jax" if root == "jaxlib" else root
+    """The framework of the array's class, or of the nearest one that it derives from; else its module."""
+    roots = [part.__module__.partition(".")[0] for part in type(array).__mro__]
+    roots = ["jax" if root == "jaxlib" else root for root in roots]
+    return next((root for root in roots if root in _FRAMEWORKS), roots[0])
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:

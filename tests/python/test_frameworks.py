@@ -54,6 +54,23 @@ class Frameworks(unittest.TestCase):
                 op.launch(**given)
                 torch.testing.assert_close(normed, norm(q[:, 0]))
 
+    def test_a_subclass_is_of_the_framework_it_derives_from(self):
+        class Array(numpy.ndarray):
+            pass
+
+        x = self.arrays[0][:, 0]
+        expected = hstujit.silu(x)
+        self.assertIs(type(hstujit.silu(x.view(Array))), numpy.ndarray)
+        numpy.testing.assert_array_equal(hstujit.silu(x.view(Array)), expected)
+        if torch:
+
+            class Tensor(torch.Tensor):
+                pass
+
+            out = hstujit.silu(torch.from_numpy(x).as_subclass(Tensor))
+            self.assertIsInstance(out, torch.Tensor)
+            numpy.testing.assert_array_equal(out.numpy(), expected)
+
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_views_of_torch_whose_memory_holds_something_else(self):
         x = torch.from_numpy(self.arrays[0][:, 0])
