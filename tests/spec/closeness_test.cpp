@@ -165,6 +165,21 @@ TEST(Closeness, OneRowIsNearEnough) {
   }
 }
 
+// Their intermediate values are, too, and lie on a grid.
+TEST(Closeness, HonestRoundingBelowTheNormalNumbersIsNearEnough) {
+  for (const Kind& kind : kKinds) {
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+      for (const double alpha : {2.54793e-42, 1e-40, 1e-44}) {
+        const Direction direction = kDirections[seed % 2];
+        Instance instance(params_of(kind, 32, 160), direction, {{4, 3}, {}, 5}, seed);
+        instance.inputs[static_cast<size_t>(find_argument(instance.spec.signature(direction), "alpha"))].scalar = alpha;
+        instance.compute();
+        ASSERT_EQ(instance.mistakes(instance.spec, Mistake::kNone), "") << describe(instance, seed);
+      }
+    }
+  }
+}
+
 constexpr Mistake kMistakes[] = {Mistake::kWrongRow, Mistake::kMissingColumn, Mistake::kMissingSlice, Mistake::kSign,
                                  Mistake::kMask};
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "compiler/spec/rounding.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -80,7 +81,7 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
   drab = has("drab");
   dattn_scale = has("dattn_scale");
   max_seq_len = static_cast<int64_t>(value("max_seq_len").scalar);
-  alpha = value("alpha").scalar;
+  alpha = round_to(DataType::kFp32, value("alpha").scalar);  // as a kernel is given it: below 2^-126 that shows
   const double scaling = value("scaling_seqlen").scalar;
   scale = scaling > 0 ? scaling : value("max_seq_len").scalar;
 

@@ -21,17 +21,24 @@ struct Units {
   double arithmetic = 0;  // of an expression of a few operations in fp32
 };
 
+// The variance of a value's place between two numbers with this distance.
+constexpr double grid_variance(double step) { return step * step / 12; }
+constexpr double kFp32Step = 0x1p-149;  // of fp32, below its normal numbers
+constexpr double kGrid = grid_variance(kFp32Step);
+
 Units units_of(const HstuAttentionParams& params) {
   constexpr double kFp32 = 0x1p-24, kTf32 = 0x1p-11, kFastTanh = 0x1p-11;
   const bool fp32 = params.dtype == DataType::kFp32;
-  Units units{.operand = 0, .stored = kFp32, .step = 0, .sum = kFp32, .tanh = 4 * kFp32, .arithmetic = 4 * kFp32};
+  constexpr double kTf32Step = 0x1p-136;
+  Units units{
+      .operand = 0, .stored = kFp32, .step = kFp32Step, .sum = kFp32, .tanh = 4 * kFp32, .arithmetic = 4 * kFp32};
   if (fp32 && params.precision == MatmulPrecision::kIeee) return units;
   // Tensor cores cut sums off, which is off by up to two units.
   units.sum = 2 * kFp32;
   units.tanh = kFastTanh;
   units.operand = fp32 ? kTf32 : 0;
   units.stored = fp32 ? kTf32 : unit_roundoff(params.dtype);
-  units.step = fp32 ? 0 : smallest_step(params.dtype);
+  units.step = fp32 ? kTf32Step : smallest_step(params.dtype);
   return units;
 }
 
@@ -113,7 +120,7 @@ Estimate apply(double (*function)(double), double (*slope)(double), double (*by_
   double steepest = 0;
   for (const double at : {s.value - reach, s.value, s.value + reach}) steepest = std::max(steepest, square(slope(at)));
   return {value, steepest * s.variance + square(units.tanh * by_tanh(s.value)) / 3 +
-                     square(units.arithmetic) * (square(value) + least)};
+                     square(units.arithmetic) * (square(value) + least) + kGrid};
 }
 
 class Errors {
@@ -122,7 +129,7 @@ class Errors {
 
   Estimate score(const double* q, const double* k, double bias) const {
     const Estimate s = scaled(dot(q, k, x_.params.attn_dim, bias, units_), x_.alpha);
-    return {s.value, s.variance + square(units_.arithmetic * s.value)};
+    return {s.value, s.variance + square(units_.arithmetic * s.value) + kGrid};
   }
   Estimate dot_hidden(const double* dout, const double* v) const {
     return dot(dout, v, x_.params.hidden_dim, 0, units_);
@@ -134,11 +141,16 @@ class Errors {
   Estimate derivative(const Estimate& s) const {
     return apply(x_.score.derivative, x_.score.second_derivative, x_.score.derivative_by_tanh, s, 1, units_);
   }
+  // The product of dP, the derivative and alpha, whichever two are multiplied first.
+  Estimate slope(const Estimate& dp, const Estimate& derivative) const {
+    const Estimate product = scaled(dp * derivative, x_.alpha);
+    return {product.value, product.variance + kGrid * (1 + square(dp.value) + square(derivative.value))};
+  }
   // P or dS, rounded once for the second product, times the factor of the row of q. Where every row has its own it may
   // be applied before the rounding.
   Estimate stored(const Estimate& weight, double factor) const {
     const auto rounding = [&](double value) {
-      return rounding_variance(value, units_.stored) + square(units_.step) / 12;
+      return rounding_variance(value, units_.stored) + grid_variance(units_.step);
     };
     const Estimate product = scaled(weight, factor);
     const double behind = rounding(weight.value) * square(factor);
@@ -192,7 +204,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
       const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
       const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));
-      const Estimate weight = errors.value(s), ds = scaled(dp * errors.derivative(s), x.alpha);
+      const Estimate weight = errors.value(s), ds = errors.slope(dp, errors.derivative(s));
       const Estimate stored = errors.stored(ds, factor);
       dq.add(0, stored, k, units);
       dk.add(j, stored, q, units);
