@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "compiler/support/descriptor.h"
@@ -123,16 +125,19 @@ Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& p
   return bytes;
 }
 
-// Whether a writer was cut short there, as by a full disk. No, where that cannot be read.
-bool ends_within_a_line(const std::filesystem::path& path, const struct stat& info) {
-  if (!S_ISREG(info.st_mode) || info.st_size == 0) return false;
+// Whether a writer was cut short at the end of an open file, as by a full disk. No, where that cannot be read. One that
+// is still at it shows a part of its line, too, but not for long.
+bool ends_within_a_line(const std::filesystem::path& path, int writing) {
+  constexpr int kLooks = 10;
   const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  char last = '\n';
-  ssize_t got = -1;
-  do {
-    got = ::pread(descriptor.number(), &last, 1, info.st_size - 1);
-  } while (got < 0 && errno == EINTR);
-  return got == 1 && last != '\n';
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    struct stat info;
+    char last = '\n';
+    if (::fstat(writing, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return false;
+    if (::pread(descriptor.number(), &last, 1, info.st_size - 1) != 1 || last == '\n') return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -241,7 +246,7 @@ Status append_line(const std::filesystem::path& path, std::string_view line, siz
                                          info.st_size, max_bytes));
   }
   // One write per line: lines of several writers do not mix.
-  const std::string_view before = ends_within_a_line(path, info) ? "\n" : "";
+  const std::string_view before = ends_within_a_line(path, descriptor.number()) ? "\n" : "";
   if (const int error = write_all(descriptor.number(), fmt::format("{}{}\n", before, line)))
     return file_error("write", path, error);
   if (const int error = descriptor.close()) return file_error("write", path, error);
