@@ -246,7 +246,8 @@ Status append_line(const std::filesystem::path& path, std::string_view line, siz
                                          info.st_size, max_bytes));
   }
   // One write per line: lines of several writers do not mix.
-  const std::string_view before = ends_within_a_line(path, descriptor.number()) ? "\n" : "";
+  const bool has_lines = S_ISREG(info.st_mode) && info.st_size > 0;
+  const std::string_view before = has_lines && ends_within_a_line(path, descriptor.number()) ? "\n" : "";
   if (const int error = write_all(descriptor.number(), fmt::format("{}{}\n", before, line)))
     return file_error("write", path, error);
   if (const int error = descriptor.close()) return file_error("write", path, error);

@@ -2,6 +2,7 @@
 // neighbours or more, into which a warp looks.
 #include <random>
 
+#include "templates/attention/sm90_backward_fused/resources.h"
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {
@@ -53,8 +54,12 @@ TEST(ManySequences, ForwardOfEveryOrder) {
 
 TEST(ManySequences, GroupsOfMoreThan32) {
   // At D = 128 a list has 448 entries.
-  check({{"heads", 1}, {"attn_dim", 128}, {"hidden_dim", 128}}, Direction::kBackward, fused(2, 1, "semaphore"),
-        many(14'400, false, 70));
+  const Json wide = {{"heads", 1}, {"attn_dim", 128}, {"hidden_dim", 128}};
+  const KernelConfig config = fused(2, 1, "semaphore");
+  const OpSpecPtr spec = make_spec(with(base(), wide));
+  const sm90::backward::FusedResources resources(dynamic_cast<const AttentionSpec&>(*spec), config.attention());
+  ASSERT_LE(32 * resources.schedule_sequences, 14'400);
+  check(wide, Direction::kBackward, config, many(14'400, false, 70));
 }
 
 TEST(ManySequences, BackwardInTwoPasses) {
@@ -71,14 +76,17 @@ TEST(ManySequences, BackwardFused) {
   check(Json::object(), Direction::kBackward, fused(1, 2, "per_sequence"), many(2100, false));
 }
 
-// Pairs of the long sequence's tiles would be few; the tiny ones do not make up for that.
+// Pairs of the long sequence's tiles would be few; the tiny ones do not make up for that. Where sequences are sorted,
+// and in a group. The emulation has three blocks: pairs are of 9 times the longest or more, of all heads and roles.
 TEST(ManySequences, OneIsLongAmongTinyOnes) {
-  Lengths lengths{.rows = std::vector<int64_t>(40, 0), .num_targets = {}, .max_seq_len = 300};
-  for (size_t i = 0; i < lengths.rows.size(); i += 3) lengths.rows[i] = static_cast<int64_t>(i % 5);
-  lengths.rows[17] = 300;
-  check(Json::object(), Direction::kForward, forward(1, 3), lengths);
-  check(Json::object(), Direction::kBackward, two_passes(1, 2), lengths);
-  check(Json::object(), Direction::kBackward, fused(1, 2, "persistent"), lengths);
+  for (const size_t sequences : {size_t{40}, size_t{1030}}) {
+    Lengths lengths{.rows = std::vector<int64_t>(sequences, 0), .num_targets = {}, .max_seq_len = 300};
+    for (size_t i = 1; i < 5; ++i) lengths.rows[i * (sequences / 5)] = static_cast<int64_t>(i);
+    lengths.rows[17] = 300;
+    check(Json::object(), Direction::kForward, forward(1, 3), lengths);
+    check({{"heads", 1}}, Direction::kBackward, two_passes(1, 2), lengths);
+    check(Json::object(), Direction::kBackward, fused(1, 2, "persistent"), lengths);
+  }
 }
 
 // Offsets of no sense, among which counts of tiles that differ from one sequence to the next by the whole tensor.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -280,7 +281,7 @@ class STULayer(torch.nn.Module):
     @property
     def config(self) -> STULayerConfig:
         """A copy of what the layer is made of. To change it changes no layer."""
-        return dataclasses.replace(self._config)
+        return copy.copy(self._config)
 
     def _check_rows(self, name: str, rows: torch.Tensor, shape: str) -> None:
         if rows.dim() != 2:

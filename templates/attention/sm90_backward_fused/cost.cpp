@@ -20,6 +20,7 @@ constexpr double kTileColumns = 5.6;
 constexpr double kOneBuffer = 1.3;              // and what it takes more where k and v have one buffer
 constexpr double kListTail = 0.5;               // longest work tiles of a list, at whose end others wait,
 constexpr double kUnsortedTail = 1;             // where the longest may come last
+constexpr double kInGroup = 0.7;                // of a list whose entries are groups: which sequence (not timed yet)
 constexpr double kLaunches = 6;                 // of clearing, kernel and, with atomics, conversion
 constexpr double kBytesPerMicrosecond = 4.1e6;  // of clearing and conversion
 constexpr double kOfMeasured = 0.62;
@@ -55,8 +56,10 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
                        : resources.last_tiles_first ? kSemaphoreLastTilesFirst
                                                     : kSemaphoreTile;
   const double q_tile = shared * waits * (kQTile + kQTileColumns * columns);
+  const bool groups =
+      !per_sequence && !(semaphore && resources.last_tiles_first) && size.batch > resources.schedule_sequences;
   const double tile = kTile + kTileColumns * columns + (resources.stationary_stages == 1 ? kOneBuffer : 0) +
-                      (semaphore ? kSemaphoreWait : 0);
+                      (semaphore ? kSemaphoreWait : 0) + (groups ? kInGroup : 0);
 
   // Means over the assumed sequences; the longest work tile of the list is a tile, or all of a sequence and head.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);

@@ -37,7 +37,7 @@ class PerSequenceTileScheduler {
       const i64 work_tile = tile_counter_.take();
       if (work_tile >= params_.batch * Spec::kHeads) return false;
       const int sorted_index = static_cast<int>(work_tile / Spec::kHeads);
-      const bool sorted = params_.batch <= Config::kScheduleSequences;
+      const bool sorted = is_sorted<Config>(params_.batch);
       tile.head = static_cast<int>(work_tile % Spec::kHeads);
       tile.sequence = sorted ? shared_.schedule_order[sorted_index] : sorted_index;
       sequence = sequence_of<Spec, Config>(params_, tile.sequence);

@@ -73,9 +73,9 @@ struct Shared {
   MovingTileInfo moving_tile[Config::kStages];
   TailInfo tail;
   int schedule_total;                                  // work tiles of the persistent schedule
-  int schedule_sequences;                              // that have rows
+  int schedule_sequences;                              // that have rows, where they are sorted
   int schedule_paired;                                 // a work tile is a pair of row tiles, where the mask allows
-  u32 schedule_first[Config::kScheduleSequences + 1];  // work tiles before the sequence at this index
+  u32 schedule_first[Config::kScheduleSequences + 1];  // work tiles before each entry of the list
   u16 schedule_order[Config::kScheduleSequences];      // sorted index -> sequence, longest first
 };
 

@@ -31,9 +31,9 @@ __device__ __forceinline__ u32 work_tiles_of_heads(int row_tiles, bool paired) {
 
 // Whether a work tile is a pair of row tiles. Where a CTA's share is that of few of the longest pairs, they do not
 // share out evenly: one sequence of ten thousands of rows among tiny ones may have one and a half for each CTA. Then
-// single tiles, the longest of all heads first, leave less of the grid idle. Called by all threads; the same for all
-// CTAs.
-template <class Spec, class Config, class Scratch, class RowTiles>
+// single tiles, the longest of all heads first, leave less of the grid idle. A CTA has a share of each of kLists lists.
+// Called by all threads; the same for all CTAs.
+template <class Spec, class Config, int kLists, class Scratch, class RowTiles>
 __device__ __forceinline__ bool pairs_pay(Scratch& scratch, int batch, const RowTiles& row_tiles) {
   if constexpr (!Config::kPairTiles) return false;
   constexpr int kWarps = Config::kThreads / 32;
@@ -66,7 +66,7 @@ __device__ __forceinline__ bool pairs_pay(Scratch& scratch, int batch, const Row
   }
   __syncthreads();  // before the scratch has something else
   const float shares = batch > 32 ? 3.0f : 4.0f;  // of many sequences, shorter ones even out the rest
-  return Spec::kHeads * load.kv_tiles >= shares * static_cast<float>(gridDim.x) * static_cast<float>(load.longest + 1);
+  return kLists * Spec::kHeads * load.kv_tiles >= shares * static_cast<float>(gridDim.x) * static_cast<float>(load.longest + 1);
 }
 
 // Counts of work tiles of the lanes below this one, and of all lanes, up to kMaxTiles.
@@ -105,8 +105,8 @@ __device__ __forceinline__ int entries_of(int batch) {
 }
 
 // Sorts the sequences by number of row tiles and, but for "per_sequence", counts work tiles. Every CTA computes the
-// same order: the sort is stable and uses no atomics. What takes its time is the loads from global memory: each offset
-// is loaded once, many at a time.
+// same order: the sort is stable and uses no atomics. What takes its time is the loads of offsets from global memory,
+// many at a time; where tiles pair up, pairs_pay had them before.
 template <class Spec, class Config, class Memory, class Scratch, class RowTiles>
 __device__ __forceinline__ void sort_sequences(Memory& shared, Scratch& scratch, int batch, bool paired,
                                                const RowTiles& row_tiles) {
@@ -254,12 +254,13 @@ __device__ __forceinline__ void add_up_entries(Memory& shared, Scratch& scratch,
 // Called by all threads of the CTA, before the barriers are used. `scratch` is a buffer of the pipeline. It runs once
 // in a launch: most of its loops are not unrolled, which would cost more to compile than it saves, and it is no part of
 // the kernel's function, whose registers have no room for it.
-template <class Spec, class Config, class Memory, class Scratch, class Offset>
-__device__ __noinline__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch, i64 total_rows) {
+template <class Spec, class Config, int kLists = 1, class Memory, class Scratch, class Offset>
+__device__ __noinline__ void build_schedule(Memory& shared, Scratch& scratch, const Offset* offsets, int batch,
+                                            i64 total_rows) {
   const auto row_tiles = [&](int b) {
     return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
   };
-  const bool paired = pairs_pay<Spec, Config>(scratch, batch, row_tiles);
+  const bool paired = pairs_pay<Spec, Config, kLists>(scratch, batch, row_tiles);
   if (Config::kSchedulePerSequence || is_sorted<Config>(batch)) {
     sort_sequences<Spec, Config>(shared, scratch, batch, paired, row_tiles);
   } else {

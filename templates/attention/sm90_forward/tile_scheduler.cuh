@@ -3,8 +3,9 @@
 // "grid": one CTA per (sequence, head, row tile), last row tile first; CTAs past a sequence's end leave at once.
 // With kSplit a cluster of CTAs, as large as the launch makes it, splits the columns of one tile: of a causal mask's
 // first row tiles, some of its CTAs have none. Where contextual rows see everything and others only a window, the
-// first row tiles are by far the longest and go before all others. "persistent": the grid fills the GPU once and each
-// CTA walks its share of a static list: see tile_schedule.cuh.
+// first row tiles are by far the longest and go before all others, or before the others of their sequence where a list
+// is not sorted. "persistent": the grid fills the GPU once and each CTA walks its share of a static list: see
+// tile_schedule.cuh.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_forward/tile_schedule.cuh"
@@ -185,7 +186,7 @@ class TileScheduler {
   // The work tile after the current one, of a list:
   int entry_ = 0;
   int within_ = -1;  // its number within the entry; < 0: there is none
-  int index_ = 0;    // its sequence, where they are sorted
+  int index_ = 0;    // its sequence; of a group, once it has been looked for
   decltype(load_words(Params().seq_offsets, Params().seq_offsets, 0)) words_ = {};  // or those of a lane's of the group
 };
 
