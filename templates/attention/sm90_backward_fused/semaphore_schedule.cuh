@@ -2,8 +2,8 @@
 //
 // Sequences are in the order of "persistent". Of one sequence, the last tiles of all heads come first: with a causal
 // mask each begins kBlockM rows before the tile it waits for, and comes to that one's rows after it. With
-// kLastTilesFirst the last tiles of all sequences come first: where all tiles add to contextual rows, they wait for one another there,
-// and those of many sequences should do so at the same time.
+// kLastTilesFirst the last tiles of all sequences come first: where all tiles add to contextual rows, they wait for one
+// another there, and those of many sequences should do so at the same time.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/tile_counter.cuh"

@@ -42,7 +42,7 @@ __device__ __forceinline__ bool pairs_pay(Scratch& scratch, int batch, const Row
     int longest;  // in row tiles
   };
   Load* loads = reinterpret_cast<Load*>(&scratch);
-  static_assert(sizeof(Scratch) >= kWarps * sizeof(Load), "no room for loads");
+  static_assert(sizeof(Load) <= kSortKeys * sizeof(u16), "a sort's keys lie behind its counters, where loads are");
   const auto kv_tiles_of = [](int tiles) { return 0.5f * static_cast<float>(tiles) * static_cast<float>(tiles + 1); };
   Load load = {};
 #pragma unroll 4
@@ -66,7 +66,8 @@ __device__ __forceinline__ bool pairs_pay(Scratch& scratch, int batch, const Row
   }
   __syncthreads();  // before the scratch has something else
   const float shares = batch > 32 ? 3.0f : 4.0f;  // of many sequences, shorter ones even out the rest
-  return kLists * Spec::kHeads * load.kv_tiles >= shares * static_cast<float>(gridDim.x) * static_cast<float>(load.longest + 1);
+  const float of_the_longest = static_cast<float>(gridDim.x) * static_cast<float>(load.longest + 1);
+  return kLists * Spec::kHeads * load.kv_tiles >= shares * of_the_longest;
 }
 
 // Counts of work tiles of the lanes below this one, and of all lanes, up to kMaxTiles.
@@ -105,11 +106,10 @@ __device__ __forceinline__ int entries_of(int batch) {
 }
 
 // Sorts the sequences by number of row tiles and, but for "per_sequence", counts work tiles. Every CTA computes the
-// same order: the sort is stable and uses no atomics. What takes its time is the loads of offsets from global memory,
-// many at a time; where tiles pair up, pairs_pay had them before.
-template <class Spec, class Config, class Memory, class Scratch, class RowTiles>
-__device__ __forceinline__ void sort_sequences(Memory& shared, Scratch& scratch, int batch, bool paired,
-                                               const RowTiles& row_tiles) {
+// same order: the sort is stable and uses no atomics. What takes its time is the loads of offsets from global memory:
+// each is loaded once, many at a time. Returns what pairs_pay says, which looks at the same offsets.
+template <class Spec, class Config, int kLists, class Memory, class Scratch, class RowTiles>
+__device__ __forceinline__ bool sort_sequences(Memory& shared, Scratch& scratch, int batch, const RowTiles& row_tiles) {
   constexpr int kWarps = Config::kThreads / 32;
   constexpr int kCounters = kWarps * kSortKeys;
   static_assert(sizeof(Scratch) >= kCounters * sizeof(u16) + Config::kScheduleSequences &&
@@ -123,9 +123,17 @@ __device__ __forceinline__ void sort_sequences(Memory& shared, Scratch& scratch,
   const int per_warp = ceil_div(ceil_div(batch, kWarps), 32) * 32;
   const int first = warp * per_warp, last = min(first + per_warp, batch);
 
+  const auto row_tiles_with_key = [&](int b) {
+    const int tiles = row_tiles(b);
+    keys[b] = static_cast<unsigned char>(min(tiles, kSortKeys - 1));
+    return tiles;
+  };
+  bool paired = false;
+  if constexpr (Config::kPairTiles) {
+    paired = pairs_pay<Spec, Config, kLists>(scratch, batch, row_tiles_with_key);
+  } else {
 #pragma unroll 4
-  for (int b = thread; b < batch; b += Config::kThreads) {
-    keys[b] = static_cast<unsigned char>(min(row_tiles(b), kSortKeys - 1));
+    for (int b = thread; b < batch; b += Config::kThreads) row_tiles_with_key(b);
   }
 #pragma unroll 1
   for (int i = lane; i < kSortKeys; i += 32) counts[i] = 0;
@@ -185,6 +193,7 @@ __device__ __forceinline__ void sort_sequences(Memory& shared, Scratch& scratch,
     __syncwarp();
   }
   __syncthreads();
+  return paired;
 }
 
 // The same for a batch that does not fit, in its own order: counts work tiles of each group.
@@ -260,10 +269,11 @@ __device__ __noinline__ void build_schedule(Memory& shared, Scratch& scratch, co
   const auto row_tiles = [&](int b) {
     return ceil_div(load_sequence<Offset>(offsets, nullptr, b, total_rows).rows, Config::kBlockM);
   };
-  const bool paired = pairs_pay<Spec, Config, kLists>(scratch, batch, row_tiles);
+  bool paired;
   if (Config::kSchedulePerSequence || is_sorted<Config>(batch)) {
-    sort_sequences<Spec, Config>(shared, scratch, batch, paired, row_tiles);
+    paired = sort_sequences<Spec, Config, kLists>(shared, scratch, batch, row_tiles);
   } else {
+    paired = pairs_pay<Spec, Config, kLists>(scratch, batch, row_tiles);
     count_groups<Spec, Config>(shared, batch, paired, row_tiles);
   }
   if constexpr (Config::kSchedulePerSequence) return;
