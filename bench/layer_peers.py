@@ -5,8 +5,8 @@
 
 Ways: hstujit.torch; "triton", the public layer as it ships, by its Triton kernels; "mix", its attention between halves of its
 Triton kernels for what is done to rows and cuBLAS for products; "torch_compile", its attention between halves that
-torch.compile fuses. All layers have the same weights and rows, and take turns in one process. "forward" keeps what backward needs; "training" is
-forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
+torch.compile fuses. All layers have the same weights and rows, and take turns in one process. "forward" keeps what backward
+needs; "training" is forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
 launch, and the time of the host hidden behind that. "peak_mib" is PyTorch's memory at the peak of a training step, above
 rows and weights. "difference" is the distance of the results of the first two in serving, over the norm of one.
 """

@@ -58,8 +58,7 @@ const std::vector<EnvVariable>& environment_variables() {
        "File to which a line is appended for each key that a process prepared untuned (also where a cache held the "
        "heuristic's kernel) or tuned but without a cubin; `hstujit prewarm` compiles for others and records nothing; "
        "any number of processes may share it, and it takes no more lines at 128 MiB. `hstujit tune --from` tunes the "
-       "former "
-       "and compiles the latter, 10,000 keys at most."},
+       "former and compiles the latter, 10,000 keys at most."},
       {Env::kLog, kChoices, "HSTUJIT_LOG", "", "compile|cache|dispatch|tune",
        "Categories of events that are written to standard error, one line each; `all` means all of them."},
       {Env::kDump, kChoices, "HSTUJIT_DUMP", "", "ir|src|log",

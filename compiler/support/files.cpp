@@ -125,8 +125,8 @@ Result<std::string> read_all(int fd, size_t size, const std::filesystem::path& p
   return bytes;
 }
 
-// Whether a writer was cut short at the end of an open file, as by a full disk. No, where that cannot be read. One that
-// is still at it shows a part of its line, too, but not for long.
+// Whether a writer was cut short at the end of a regular file, as by a full disk. No, where that cannot be read. One
+// that is still at it shows a part of its line, too, but not for long.
 bool ends_within_a_line(const std::filesystem::path& path, int writing) {
   constexpr int kLooks = 10;
   const Descriptor descriptor(open_retrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -134,7 +134,7 @@ bool ends_within_a_line(const std::filesystem::path& path, int writing) {
     if (look > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     struct stat info;
     char last = '\n';
-    if (::fstat(writing, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size == 0) return false;
+    if (::fstat(writing, &info) != 0 || info.st_size == 0) return false;
     if (::pread(descriptor.number(), &last, 1, info.st_size - 1) != 1 || last == '\n') return false;
   }
   return true;

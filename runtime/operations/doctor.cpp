@@ -160,8 +160,7 @@ class Doctor {
     if (host.ok()) return {{"ok", true}, {"path", (*host)->path()}};
     add(Severity::kWarning, "host_backend", host.status().message(),
         "install libhstujit_host.so of this very build beside libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; "
-        "nothing but the host "
-        "backend needs it");
+        "nothing but the host backend needs it");
     return missing(host.status());
   }
 

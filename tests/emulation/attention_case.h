@@ -146,6 +146,19 @@ class Case {
   std::vector<std::string> outputs_;
 };
 
+inline std::vector<std::string> tensor_names(const Signature& signature) {
+  std::vector<std::string> names;
+  for (const Argument& argument : signature) {
+    if (argument.kind == ArgumentKind::kTensor) names.push_back(argument.name);
+  }
+  return names;
+}
+
+// What an input of integers holds.
+inline std::vector<int64_t>& integers_of(HostCall& call, const Signature& signature, const char* name) {
+  return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
+}
+
 // Offsets that decrease or pass the end, and numbers of targets that no sequence has, lead to no address outside of the
 // tensors: these end, or begin, at memory that may not be accessed.
 inline void check_that_senseless_indices_stay_in_bounds(Direction direction, const KernelConfig& config,
@@ -156,19 +169,12 @@ inline void check_that_senseless_indices_stay_in_bounds(Direction direction, con
   const Case kernel(json, direction, config, {.rows = {20, 30, 40}, .num_targets = {0, 0, 0}, .max_seq_len = 64},
                     cluster);
   const Signature signature = kernel.spec()->signature(direction);
-  std::vector<std::string> tensors;
-  for (const Argument& argument : signature) {
-    if (argument.kind == ArgumentKind::kTensor) tensors.push_back(argument.name);
-  }
   for (const std::vector<int64_t>& offsets :
        {std::vector<int64_t>{0, 500, 20, 90}, {-7, tiny, huge, 3}, {huge, 0, 0, 0}, {5, 5, 90, 80}, {0, 90, 10, 90}}) {
     HostCall call = kernel.call();
-    const auto integers = [&](const char* name) -> std::vector<int64_t>& {
-      return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
-    };
-    integers("seq_offsets") = offsets;
-    integers("num_targets") = {huge, -3, tiny};
-    expect_within_bounds(call, tensors, [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
+    integers_of(call, signature, "seq_offsets") = offsets;
+    integers_of(call, signature, "num_targets") = {huge, -3, tiny};
+    expect_within_bounds(call, tensor_names(signature), [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
   }
 }
 

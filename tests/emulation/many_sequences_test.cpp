@@ -98,19 +98,12 @@ TEST(ManySequences, SenselessOffsetsStayInBounds) {
     const Case kernel(json, direction, config, many(2100, true, 70));
     const Signature signature = kernel.spec()->signature(direction);
     HostCall call = kernel.call();
-    const auto integers = [&](const char* name) -> std::vector<int64_t>& {
-      return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
-    };
     std::mt19937_64 random(5);
-    std::vector<int64_t>& offsets = integers("seq_offsets");
+    std::vector<int64_t>& offsets = integers_of(call, signature, "seq_offsets");
     for (size_t i = 100; i < offsets.size(); i += 700) offsets[i] = static_cast<int64_t>(random());
     offsets.back() = std::numeric_limits<int64_t>::max();
-    for (int64_t& targets : integers("num_targets")) targets = static_cast<int64_t>(random());
-    std::vector<std::string> tensors;
-    for (const Argument& argument : signature) {
-      if (argument.kind == ArgumentKind::kTensor) tensors.push_back(argument.name);
-    }
-    expect_within_bounds(call, tensors, [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
+    for (int64_t& targets : integers_of(call, signature, "num_targets")) targets = static_cast<int64_t>(random());
+    expect_within_bounds(call, tensor_names(signature), [&](HostCall& ready) { kernel.launch_packed(ready, 1); });
   }
 }
 
