@@ -87,6 +87,11 @@ struct Shared {
   u16 schedule_order[Config::kScheduleSequences];
 };
 
+// Whether a warp of the producer's warpgroup zeroes the rows of moving tiles past their end. Not in packed tiles, whose
+// consumers read moving tiles to find what is not finite: they zero those rows themselves first.
+template <class Config>
+constexpr bool kTailWarp = sm90::kTailWarp<Config> && !Config::kPackSequences;
+
 // Zeroes the rows from `first_row` on of a moving tile: they belong to the next sequence. What a tile has to do
 // with them is 0, but 0 * NaN is NaN.
 template <class Config>

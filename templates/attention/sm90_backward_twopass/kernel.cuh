@@ -103,7 +103,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if (warp >= kProducerWarp) {
     if constexpr (Config::kProducerRegisters != 0) setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce<Spec, Config>(shared, params);
-    if constexpr (kTailWarp<Config>) {
+    if constexpr (sm90::backward::kTailWarp<Config>) {
       if (warp == kProducerWarp + 1) zero_tails(shared);
     }
   } else {
