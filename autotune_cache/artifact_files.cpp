@@ -143,7 +143,8 @@ void for_each_artifact_file(const CacheTree& tree,
 
 void for_each_item(const CacheTree& tree, const std::function<void(const CacheItem&)>& visit) {
   std::error_code error;
-  if (fs::exists(tree.root(), error) && !fs::is_directory(tree.root(), error)) {
+  const fs::file_status root = fs::status(tree.root(), error);  // one look: others may remove it at any time
+  if (fs::exists(root) && !fs::is_directory(root)) {
     visit({".", Status(Code::kIo, "it is no directory"), {}, true});
     return;
   }

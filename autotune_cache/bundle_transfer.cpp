@@ -27,11 +27,11 @@ Status not_kept(const BundleLayer& bundle, const std::string& directory, std::st
                                        quote(bundle.path()), quote(directory), reason));
 }
 
-// The sentence about an entry that was written, or was not, and that a look-up does not find as it was.
-template <typename Entry>
-std::string why_not_there(const std::string& not_written, const Result<Entry>& found) {
-  if (!not_written.empty()) return not_written;
-  return found.ok() ? "another process has put another one there" : found.status().message();
+// Why an entry cannot be kept; empty where it was written. `found`: what a look-up finds of it afterwards. Others may
+// have removed or replaced it by then, which is no failure to keep it.
+std::string why_not_kept(const TuningDatabase& database, const std::string& digest, const Status& found) {
+  if (std::string reason = database.why_not_kept(digest); !reason.empty()) return reason;
+  return found.code() == Code::kNotFound ? std::string() : found.message();
 }
 
 using Files = std::map<std::string, std::string>;  // contents by name
@@ -100,11 +100,9 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
       return unread(own.status(), user.path(), fmt::format("the tuning record {}", record));
     if (own.ok() && !own->winner.empty() && !same_config(own->winner, stored.choice.config)) continue;
     database.keep_choice(stored.choice);
-    const Result<ChoiceRecord> after = user.find_choice(stored.digest);
-    if (!after.ok() || *after != stored.choice) {
-      return not_kept(bundle, user.path(), fmt::format("the choice {}", stored.digest),
-                      why_not_there(database.why_not_kept(stored.digest), after));
-    }
+    const Status after = user.find_choice(stored.digest).status();
+    if (const std::string reason = why_not_kept(database, stored.digest, after); !reason.empty())
+      return not_kept(bundle, user.path(), fmt::format("the choice {}", stored.digest), reason);
     ++report.new_choices;
   }
   return {};
@@ -188,14 +186,14 @@ Status import_records(const BundleLayer& bundle, const CacheLayer& user, TuningD
     if (before.ok()) {
       HSTUJIT_ASSIGN_OR_RETURN(joined, merge_records(stored.record, *before, &left_out));
     }
-    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const TuningRecord merged, database.add(joined));
+    HSTUJIT_ASSIGN_OR_RETURN(const TuningRecord merged, database.add(joined));
     const Result<TuningRecord> after = user.find_record(stored.digest);
-    if (!after.ok() || !database.has_kept(stored.digest))
-      return not_kept(bundle, user.path(), what, why_not_there(database.why_not_kept(stored.digest), after));
+    if (const std::string reason = why_not_kept(database, stored.digest, after.status()); !reason.empty())
+      return not_kept(bundle, user.path(), what, reason);
     report.left_out += static_cast<int64_t>(left_out);
     if (!before.ok()) {
       ++report.new_records;
-    } else if (*before != *after) {
+    } else if (*before != (after.ok() ? *after : merged)) {
       ++report.changed_records;
     }
   }

@@ -18,7 +18,7 @@ void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<void(const CacheItem&)>& visit) {
   const auto names = folder.names();
   if (!names.ok()) {
-    visit({name, names.status(), {}, true});
+    if (names.status().code() != Code::kNotFound) visit({name, names.status(), {}, true});
     return;
   }
   const bool of_folders = levels > 0;

@@ -1,9 +1,11 @@
 #include "autotune_cache/directory_layer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +21,11 @@ constexpr const char* kAbandoned = "left behind by an interrupted write; prune r
 constexpr const char* kNoMetadata = "it has no metadata; prune removes it after an hour";
 constexpr const char* kMisplaced = "it lies in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
+
+// What is bad is judged as often, with a pause before each look but the first: others may be between the two files of
+// an entry.
+constexpr int kLooks = 3;
+constexpr std::chrono::milliseconds kPause{50};
 
 Status bad(const char* problem) { return Status(Code::kIo, problem); }
 
@@ -182,35 +189,46 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
     if (status.ok() ? !digest_of_file(item.name, ".json") : is_being_written(item, status)) return;
     report.push_back({(fs::path(path()) / item.name).native(), status.message(), is_system_failure(status)});
   };
-  // Others may remove or replace any file between two looks at it: what is bad is judged once more, after all the rest.
-  std::vector<std::pair<CacheItem, Judge>> bad_files;
-  const auto judge_twice = [&](const CacheItem& item, const Judge& judge) {
+  // Others may remove or replace any file between two looks at it: what is bad is judged again, after all the rest.
+  struct BadFile {
+    CacheItem item;
+    Judge judge;
+    Status status;
+  };
+  std::vector<BadFile> bad_files;
+  const auto judge_first = [&](const CacheItem& item, const Judge& judge) {
     if (const Status status = judge(item); status.ok()) {
       add(item, status);
     } else {
-      bad_files.emplace_back(item, judge);
+      bad_files.push_back({item, judge, status});
     }
   };
   for_each_artifact_file(tree_, [&](const std::string& arch, const CacheItem& item) {
-    judge_twice(item, [this, arch](const CacheItem& file) { return problem_of_artifact(tree_, arch, file); });
+    judge_first(item, [this, arch](const CacheItem& file) { return problem_of_artifact(tree_, arch, file); });
   });
   tree_.walk(tuning_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_record(digest); };
-    judge_twice(item, [find](const CacheItem& file) { return problem_of_text(file, record_file, find); });
+    judge_first(item, [find](const CacheItem& file) { return problem_of_text(file, record_file, find); });
   });
   tree_.walk(choices_root(kNoRoot), 1, nullptr, [&](const CacheItem& item) {
     const auto find = [this](const std::string& digest) { return find_choice(digest); };
-    judge_twice(item, [find](const CacheItem& file) { return problem_of_text(file, choice_file, find); });
+    judge_first(item, [find](const CacheItem& file) { return problem_of_text(file, choice_file, find); });
   });
   const auto is_foreign = [](std::string_view name) { return !is_of_layout(name); };
   tree_.walk(version_folder(kNoRoot), 0, is_foreign, [&](const CacheItem& item) {
     if (item.holds_others) return;  // it was named above
-    judge_twice(item, [](const CacheItem&) { return bad(kForeign); });
+    judge_first(item, [](const CacheItem&) { return bad(kForeign); });
   });
-  for (const auto& [item, judge] : bad_files) {
-    const Status status = judge(item);
-    if (status.code() != Code::kNotFound && !is_gone(tree_, item.name)) add(item, status);
+  const auto is_no_more = [&](BadFile& file) {
+    file.status = file.judge(file.item);
+    if (file.status.ok()) add(file.item, file.status);
+    return file.status.ok() || file.status.code() == Code::kNotFound || is_gone(tree_, file.item.name);
+  };
+  for (int look = 1; look < kLooks && !bad_files.empty(); ++look) {
+    std::this_thread::sleep_for(kPause);
+    std::erase_if(bad_files, is_no_more);
   }
+  for (const BadFile& file : bad_files) add(file.item, file.status);
   std::sort(report.begin(), report.end(), [](const VerifiedFile& a, const VerifiedFile& b) { return a.path < b.path; });
   // A folder on the way to both is named once.
   const auto same = [](const VerifiedFile& a, const VerifiedFile& b) { return a.path == b.path; };

@@ -29,10 +29,6 @@ class NotKept {
     const std::lock_guard lock(mutex_);
     reasons_.erase(digest);
   }
-  bool has(const std::string& digest) const {
-    const std::lock_guard lock(mutex_);
-    return reasons_.contains(digest);
-  }
   // Of the last attempt; empty where that has kept it.
   std::string reason(const std::string& digest) const {
     const std::lock_guard lock(mutex_);

@@ -64,8 +64,7 @@ class TuningDatabase {
 
   // The records that add could not keep until now.
   NotKept::Summary not_kept() const { return not_kept_.summary(); }
-  // Whether the last record or choice of that digest was kept.
-  bool has_kept(const std::string& digest) const { return !not_kept_.has(digest); }
+  // Why the last record or choice of that digest was not kept; empty where it was.
   std::string why_not_kept(const std::string& digest) const { return not_kept_.reason(digest); }
 
   // All readable records, by layer, then digest; a key may be in several layers.
