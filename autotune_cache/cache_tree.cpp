@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerOnly = 0700;
-constexpr int kAttempts = 5;  // to write into a folder that somebody removes meanwhile
+constexpr int kAttempts = 16;  // to write into a folder that somebody removes meanwhile, again and again
 
 void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<bool(std::string_view)>& wanted,
