@@ -17,6 +17,7 @@ namespace hstujit {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // -log of the probability with which a right implementation may exceed the norm.
 constexpr double kTail = 20;
@@ -48,9 +49,14 @@ void ReferenceComparison::Squares::add(const Squares& other) {
   elements += other.elements;
 }
 
+double ReferenceComparison::rounded_up(DataType type, double expected) const {
+  return round_to(type, expected * (1 + bound_));
+}
+
 ReferenceComparison::Squares ReferenceComparison::squares(size_t index, const Reader& read, const Range& range) const {
   const std::vector<double>& reference = reference_[index].tensor.reals;
   const bool sparse = has_parts(signature_[index]);
+  const DataType type = signature_[index].dtype;
   Squares sums;
   std::array<double, 1024> buffer;
   for (size_t begin = range.begin; begin < range.end; begin += buffer.size()) {
@@ -58,7 +64,10 @@ ReferenceComparison::Squares ReferenceComparison::squares(size_t index, const Re
     read(begin, actual);
     for (size_t i = 0; i < actual.size(); ++i) {
       const double expected = reference[begin + i], distance = actual[i] - expected;
-      if (!std::isfinite(distance)) return {kInfinity, 0, 0};
+      if (!std::isfinite(distance)) {
+        if (std::isinf(actual[i]) && rounded_up(type, expected) == actual[i]) continue;
+        return {std::isnan(actual[i]) ? kNaN : kInfinity, 0, 0};
+      }
       sums.difference += distance * distance;
       sums.reference += expected * expected;
       sums.elements += sparse && expected == 0 ? 0 : 1;
@@ -115,13 +124,15 @@ void ReferenceComparison::learn(std::vector<bool> sequences) {
 double ReferenceComparison::rounding(size_t index, const Range& range) const {
   if (index >= variances_.size() || variances_[index].empty()) return 0;
   const HostTensor& reference = reference_[index].tensor;
-  const double unit = unit_roundoff(signature_[index].dtype), step = smallest_step(signature_[index].dtype);
+  const DataType type = signature_[index].dtype;
+  const double unit = unit_roundoff(type), step = smallest_step(type);
   const auto width = reference.shape.size() > 1 ? static_cast<size_t>(reference.shape.back()) : 1;
   double sum = 0, squares = 0, largest = 0;
   for (size_t begin = range.begin; begin < range.end; begin += width) {
     double group = 0;
     for (size_t i = begin; i < std::min(begin + width, range.end); ++i) {
       const double value = reference.reals[i], variance = variances_[index][i];
+      if (std::isinf(rounded_up(type, value))) continue;  // the infinity that is right there has no share in the error
       if (value != 0 || variance != 0) group += variance + rounding_variance(value, unit) + step * step / 12;
     }
     sum += group;
@@ -180,8 +191,12 @@ Closeness ReferenceComparison::judge(size_t index, const Reader& read) {
     return error_of(norms.difference, std::max(norms.reference, allowed > 0 ? rounding(index, range) / allowed : 0));
   };
   Closeness closeness{error_of(all.difference, all.reference), ""};
-  if (std::isinf(all.difference)) {
+  if (std::isnan(all.difference)) {
     return {kInfinity, fmt::format("{} has elements that are not numbers or were not written", name)};
+  }
+  if (std::isinf(all.difference)) {
+    return {kInfinity, fmt::format("{} is infinite where the float64 reference is in the range of {}, or the reverse",
+                                   name, to_string(signature_[index].dtype))};
   }
   if (!(closeness.error <= bound_)) {
     learn({});

@@ -13,6 +13,9 @@
 // error_variances(). It counts where an output is a difference of much larger numbers, as a dot product may be; it is
 // computed only for what exceeds the bound without it.
 //
+// An infinity is right where the reference, off by the bound, rounds to that infinity in the output's type. It has no
+// share in any norm, and where there may be one `rounding` has none.
+//
 // Besides the whole, every sequence must be within kSequenceSlack times the bound on its own (within `rounding` as it
 // is), so that one wrong short sequence does not drown among long ones.
 #pragma once
@@ -28,7 +31,7 @@
 namespace hstujit {
 
 struct Closeness {
-  double error = 0;     // of the whole output; infinity with a NaN or an infinity in it
+  double error = 0;     // of the whole output; infinity with a NaN or a wrong infinity in it
   std::string mistake;  // a sentence; empty when it is near enough
 
   bool good() const { return mistake.empty(); }
@@ -58,7 +61,7 @@ class ReferenceComparison {
   };
   // Sums of squares over a range.
   struct Squares {
-    double difference = 0, reference = 0;  // infinite, where an element of the output is not a number
+    double difference = 0, reference = 0;  // not finite, where an element is a NaN or a wrong infinity
     double elements = 0;                   // that have a share in the floor
 
     void add(const Squares& other);
@@ -66,6 +69,8 @@ class ReferenceComparison {
   struct Norms {
     double difference, reference;  // the reference's with the floor
   };
+  // The reference's element, off by the bound and away from 0, in the output's type: an infinity, if that may be there.
+  double rounded_up(DataType type, double expected) const;
   // Fills `to` with the output's elements from `begin` on. Several threads call it.
   using Reader = std::function<void(size_t begin, std::span<double> to)>;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
@@ -254,6 +255,38 @@ TEST(Closeness, LongOutputsAreSeenToTheLastElement) {
     std::vector<std::byte> changed = bytes;
     changed[2 * at] = changed[2 * at + 1] = std::byte{0xff};
     EXPECT_THAT(comparison.of(out, changed).mistake, HasSubstr("not numbers")) << at;
+  }
+}
+
+// The largest fp16 number is 65504, and 65520 rounds to infinity; a value before it may be off by the bound, 2e-3.
+TEST(Closeness, InfinitiesOfTheReferenceAreRight) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const auto spec = parse_op_spec({{"op", "layer_norm"}, {"width", 8}, {"dtype", "fp16"}}, "");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  const Lengths lengths{{1}, {}, 1};
+  const Signature signature = (*spec)->signature(Direction::kForward);
+  const auto out = static_cast<size_t>(find_argument(signature, "out"));
+  std::vector<HostValue> values = (*spec)->make_inputs(Direction::kForward, lengths, 3);
+  values.resize(signature.size());
+  (*spec)->reference(Direction::kForward, lengths, values);
+  const auto mistake = [&](double reference, double actual, double neighbour = 3) {
+    values[out].tensor.reals = {reference, 3, -2, 1, 1, 2, 3, 4};
+    ReferenceComparison comparison(**spec, Direction::kForward, lengths, values, values);
+    return comparison.of(out, std::vector<double>{actual, neighbour, -2, 1, 1, 2, 3, 4}).mistake;
+  };
+  for (const double sign : {1.0, -1.0}) {
+    for (const double right : {65390.0, 65504.0, 65520.0, 3e6, 1e300, kInfinity}) {
+      EXPECT_EQ(mistake(sign * right, sign * kInfinity), "") << right;
+      EXPECT_THAT(mistake(sign * right, -sign * kInfinity), HasSubstr("infinite where the float64 reference")) << right;
+      EXPECT_THAT(mistake(sign * right, kNaN), HasSubstr("not numbers")) << right;
+      EXPECT_THAT(mistake(sign * right, sign * kInfinity, 2.9), HasSubstr("differs")) << "it hides no other's error";
+    }
+    for (const double wrong : {0.0, 60000.0, 65388.0, kNaN})
+      EXPECT_THAT(mistake(sign * wrong, sign * kInfinity), HasSubstr("infinite where the float64 reference")) << wrong;
+    for (const double finite : {65390.0, 65520.0, 65600.0}) EXPECT_EQ(mistake(sign * finite, sign * 65504), "");
+    for (const double far : {70000.0, 3e6, 1e300})
+      EXPECT_FALSE(mistake(sign * far, sign * 65504).empty()) << "a number where there is none";
   }
 }
 
