@@ -48,14 +48,20 @@ std::string name_of_instance(const std::string& op_name) {
   return end == 0 ? op_name : op_name.substr(0, end);
 }
 
-// Whether "NAME/STEP" is a step of the instance.
-Status check_step(const Instance& instance, const std::string& op_name) {
+// Of every direction.
+std::set<std::string> names_of_steps(const Instance& instance) {
   std::set<std::string> steps;
   for (const Direction direction : instance.directions) {
     const Program* const program = instance.spec->program(direction);
     if (program == nullptr) continue;
     for (const ProgramStep& step : program->steps) steps.insert(step_instance(instance, step).name);
   }
+  return steps;
+}
+
+// Whether "NAME/STEP" is a step of the instance.
+Status check_step(const Instance& instance, const std::string& op_name) {
+  const std::set<std::string> steps = names_of_steps(instance);
   if (steps.contains(op_name)) return {};
   if (steps.empty()) {
     return Status(Code::kNotFound, fmt::format("op {} is no step: {} is no program and has none; allowed: {}",
@@ -73,9 +79,14 @@ Result<std::vector<Task>> list_launches(const Engine& engine, const Config& conf
     const std::string whole = name_of_instance(op_name);
     HSTUJIT_ASSIGN_OR_RETURN(const Instance* const named, config.find(whole));
     if (op_name != whole) {
-      HSTUJIT_RETURN_IF_ERROR(check_step(*named, op_name));
-      return Status(Code::kInvalidArgument,
-                    fmt::format("op {} is a step, which is launched with all of its op; allowed: {}", quote(op_name),
+      const std::set<std::string> steps = names_of_steps(*named);
+      if (steps.empty()) return check_step(*named, op_name);
+      // None of the steps is allowed here, so none is named.
+      const bool is_step = steps.contains(op_name);
+      return Status(is_step ? Code::kInvalidArgument : Code::kNotFound,
+                    fmt::format("op {} {}; allowed: {}", quote(op_name),
+                                is_step ? "is a step, which is launched with all of its op"
+                                        : "is no step, and steps are launched with all of their op",
                                 quote(whole)));
     }
   }

@@ -119,7 +119,10 @@ TEST(Check, AStepOfAProgramHasAName) {
   EXPECT_EQ(launched.code, kBadRequest);
   EXPECT_THAT(launched.err, HasSubstr("\"layer/layer_norm\" is a step, which is launched with all of its op; allowed: "
                                       "\"layer\""));
-  EXPECT_EQ(with("run", "layer/norm").err, unknown.err);
+  // What run would not take either is no suggestion of its.
+  const std::string no_step = "is no step, and steps are launched with all of their op; allowed: \"layer\"\n";
+  EXPECT_EQ(with("run", "layer/norm").err, "hstujit: --op \"layer/norm\" " + no_step);
+  EXPECT_EQ(with("run", "layer/").err, "hstujit: --op \"layer/\" " + no_step);
   for (const char* command : {"check", "run"}) {
     EXPECT_EQ(with(command, "ranking/foo").err,
               "hstujit: --op \"ranking/foo\" is no step: hstu_attention is no program and has none; allowed: "

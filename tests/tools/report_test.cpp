@@ -52,6 +52,16 @@ TEST(Report, AFailureThatManyShareIsNamedOnce) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: a forward 256, b forward 512: no NVRTC\n");
 }
 
+TEST(Report, AFailedLaunchIsNamedByItsLength) {
+  const Json rows = Json::parse(R"([
+    {"name": "x", "direction": "forward", "max_seq_len": 33, "bucket": 64, "failure": {"message": "out differs"}},
+    {"name": "x", "direction": "forward", "max_seq_len": 63, "bucket": 64, "failure": {"message": "out differs"}},
+    {"name": "mm", "direction": "forward", "max_seq_len": null, "bucket": null, "failure": {"message": "out differs"}}])");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(print_failures(rows, "failure"), 3u);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "hstujit: x forward 33, x forward 63, mm forward: out differs\n");
+}
+
 TEST(Report, ABucketSaysWhichOfItsKernels) {
   const Json rows = Json::parse(R"([
     {"name": "a", "direction": "forward", "bucket": 256, "small_batch": true, "error": {"message": "no NVRTC"}},

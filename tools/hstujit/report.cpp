@@ -120,8 +120,9 @@ size_t print_failures(const Json& rows, std::string_view field) {
     if (!failure.is_object()) continue;
     ++count;
     const std::string message = text_of(failure, "message");
-    const std::string length = member(row, "bucket").is_null() ? text_of(row, "max_seq_len") : bucket_text(row);
-    const std::string place = row_text(row, length);
+    // A launch is told apart by its length, of which several share a bucket.
+    const Json& length = member(row, "max_seq_len");
+    const std::string place = row_text(row, length.is_null() ? bucket_text(row) : text_of(row, "max_seq_len"));
     const auto same =
         std::find_if(failures.begin(), failures.end(), [&](const auto& known) { return known.first == message; });
     if (same == failures.end()) {
