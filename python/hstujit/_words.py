@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ._suggest import closest
 
 
 def either(names: Sequence[str]) -> str:
@@ -51,19 +52,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Behind the name of something that is not there: the one that is nearest, if one is near."""
     names = list(names)
     elsewhere = [known for known in names if name.lower() in _ELSEWHERE.get(known, "").split()]
-    meant = elsewhere or difflib.get_close_matches(name, names, n=1) or _with_more_words(name, names)
+    meant = elsewhere or list(filter(None, [closest(name, names)]))
     return f", did you mean {' and '.join(map(shown, meant))}?" if meant else ""
-
-
-def _with_more_words(name: str, names: Iterable[str]) -> list[str]:
-    """The shortest that has all of the words, in their order: ``complete_cumsum`` for ``cumsum``."""
-    least_letters = 4
-    found = []
-    for known in names if len(name) >= least_letters else ():
-        words = iter(known.split("_"))
-        if all(word in words for word in name.lower().split("_")):
-            found.append(known)
-    return sorted(found, key=len)[:1]
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[str]) -> str:

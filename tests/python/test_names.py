@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pathlib
 import pickle
 import pydoc
@@ -13,6 +14,7 @@ from torch_support import torch
 
 import hstujit
 from hstujit import _interface, errors
+from hstujit._suggest import closest
 from hstujit._words import PYTHON_NAMES, in_python
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -21,6 +23,16 @@ HEADER = ROOT / "include" / "hstujit" / "hstujit.h"
 SILENT = {"abi_version", "version", "last_error", "status_name", "text_free", "callbacks_stop"} | {
     f"{what}_destroy" for what in ("context", "config", "op")
 }
+
+
+class Suggestions(unittest.TestCase):
+    def test_they_are_those_of_the_library(self):
+        table = json.loads((ROOT / "tests" / "support" / "suggestions.json").read_text())
+        for group, rows in table.items():
+            for wrong, names, meant in rows:
+                with self.subTest(group, wrong=wrong):
+                    self.assertEqual(closest(wrong, names), meant)
+        self.assertEqual(closest("_" * 2**20, ["hidden_dim", "op"]), "")
 
 
 class NamesOfC(unittest.TestCase):

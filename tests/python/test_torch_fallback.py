@@ -336,7 +336,7 @@ class Kept(Package):
     def test_what_is_no_kernel_is_refused(self):
         for kernel, words in (
             ("PYTROCH", "keep is 'PYTROCH', did you mean 'PYTORCH'"),
-            (["pytorch"], "keep is 'pytorch'; allowed: 'PYTORCH', 'TRITON'"),
+            (["pytorch"], "keep is 'pytorch', did you mean 'PYTORCH'.; allowed: 'PYTORCH', 'TRITON'"),
             (None, "keep is None; it must be names of kernels"),
             (1, "keep is 1; it must be"),
             ([None], "keep is .None.; it must be"),
