@@ -118,6 +118,41 @@ class Shapes(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgumentError, words):
             ops.jagged_to_padded_dense(x, offsets, 4)
 
+    def test_more_sequences_than_a_launch_takes(self):
+        most = 2**28
+        x, one = torch.zeros(8, 16), torch.zeros(1, dtype=torch.int64)
+        for sequences in (most, most + 1):
+            given = {"values": x, "seq_offsets": one.expand(sequences + 1), "max_len": 4}
+            with self.subTest(sequences=sequences):
+                if sequences == most:
+                    self.assertEqual(ops.jagged_to_padded_dense(**on_meta(given)).shape, (4 * most, 16))
+                else:
+                    words = rf"seq_offsets is of {sequences} sequences; allowed: at most {most}"
+                    with self.assertRaisesRegex(errors.InvalidArgumentError, words):
+                        ops.jagged_to_padded_dense(**on_meta(given))
+
+    def test_lengths_are_rows_and_may_be_more(self):
+        lengths = torch.empty(2**28 + 1, dtype=torch.int32, device="meta")
+        self.assertEqual(ops.complete_cumsum(lengths).shape, (2**28 + 2,))
+
+    def test_numbers_that_no_launch_takes(self):
+        """Of each operator, each number that has a bound, but those that say how large an output is to be."""
+        most, refused = 2**28, set()
+        for function, given in calls():
+            for name, value in given.items():
+                if isinstance(value, bool) or not isinstance(value, int) or name.endswith("_rows"):
+                    continue
+                wrong = {**given, name: most + 1}
+                try:
+                    sentence = sentence_of(function, wrong)
+                except errors.InvalidConfigError:  # it is one of an instance, which both kinds of calls make
+                    continue
+                if f" is {most + 1}; it must be " in sentence:
+                    with self.subTest(function=function, name=name):
+                        self.assertEqual(sentence_of(function, on_meta(wrong)), sentence)
+                    refused.add(name)
+        self.assertLessEqual({"max_seq_len", "max_len"}, refused)
+
     def test_sizes_that_are_symbols_may_be_any(self):
         mode = torch._subclasses.FakeTensorMode(shape_env=torch.fx.experimental.symbolic_shapes.ShapeEnv())
         with mode:

@@ -10,22 +10,41 @@ from typing import Any
 
 import torch
 
+from .._words import shown
 from ..errors import InvalidArgumentError
 from ..signature import Argument, Dimension, Signature
 
+_MOST_SEQUENCES = 2**28  # kMaxSeqLen of compiler/spec/limits.h
 _Axis = tuple[Argument, int, Dimension, int]  # of a tensor, with its size
 
 
 def check_shapes(signature: Signature, inputs: Mapping[str, Any]) -> None:
-    """Of inputs that have the ranks of the signature. Sizes that are symbols of PyTorch may be any."""
+    """Of inputs that have the ranks of the signature. Sizes and numbers that are symbols of PyTorch may be any."""
+    _check_numbers(signature, inputs)
     symbols: dict[str, tuple[int, str]] = {}  # values, and the tensor that each is from
     for axis in _axes(signature, inputs):
         if _number_in(signature, axis[2]) is None:
             _check_axis(axis, symbols)
+    sequences, origin = symbols.get("B", (0, ""))
+    if sequences > _MOST_SEQUENCES:
+        raise InvalidArgumentError(f"{origin} is of {sequences} sequences; allowed: at most {_MOST_SEQUENCES}")
     for axis in _axes(signature, inputs):
         number = _number_in(signature, axis[2])
         if number is not None and isinstance(inputs[number], int):
             _check_axis_of_number(axis, number, inputs[number], symbols)
+
+
+def _check_numbers(signature: Signature, inputs: Mapping[str, Any]) -> None:
+    longest = None if signature.max_rows is None else signature[signature.max_rows].name
+    for argument in signature.inputs:
+        value = inputs[argument.name]
+        if not isinstance(value, int) or argument.max is None:
+            continue
+        most = int(argument.max)
+        if argument.name == longest and not 1 <= value <= most:
+            raise InvalidArgumentError(f"max_seq_len is {shown(value)}; it must be between 1 and {most}")
+        if value > most:
+            raise InvalidArgumentError(f"{argument.name} is {shown(value)}; it must be at most {most}")
 
 
 def _axes(signature: Signature, inputs: Mapping[str, Any]) -> Iterator[_Axis]:
