@@ -96,8 +96,11 @@ def function_of(library: ctypes.CDLL, name: str) -> Any:
     try:
         return getattr(library, name)
     except AttributeError:
-        known = getattr(library, "hstujit_abi_version", None)
-        file = library._name if known is None else _file_of(known)
+        file = pathlib.Path(library._name)
+        if file.is_absolute():
+            file = file.resolve()
+        elif known := getattr(library, "hstujit_abi_version", None):  # which those that depend on it have, too
+            file = _file_of(known)
         raise ImportError(
             f"{file} has no function {name}: it is of another build than {PREFIX}; both must be of the same commit"
         ) from None

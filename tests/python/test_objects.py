@@ -1,5 +1,6 @@
 """Op, Context, Config, Cache, and commands on configs."""
 
+import ctypes
 import gc
 import json
 import os
@@ -396,6 +397,11 @@ class Program(unittest.TestCase):
         )
         with self.assertRaisesRegex(ImportError, f"^{found.path()} has no function hstujit_newer: "):
             found.function_of(found.library, "hstujit_newer")
+        # Functions of what a library depends on are found in it, too.
+        depending = found.path().parent / "libhstujit_torch.so"
+        if depending.exists():
+            with self.assertRaisesRegex(ImportError, f"^{depending} has no function hstujit_torch_newer: "):
+                found.function_of(ctypes.CDLL(str(depending)), "hstujit_torch_newer")
 
     def test_import_needs_neither_torch_nor_numpy(self):
         code = "import sys, hstujit; hstujit.attention; print([m for m in ('torch', 'numpy') if m in sys.modules])"
