@@ -221,6 +221,17 @@ TEST(WorkerBench, OpeningMayFailInEveryWay) {
   EXPECT_THAT(WorkerBench::open("/bin/true", {}).status().message(), HasSubstr("exited with status 0"));
 }
 
+// As doctor does.
+TEST(WorkerBench, WhoeverWaitsForLessThanTuningSaysSo) {
+  const auto folder = TempDir::create();
+  ASSERT_TRUE(folder.ok());
+  const std::string program = folder->path() / "worker";
+  std::ofstream(program) << "#!/bin/sh\nexec sleep 30\n";
+  std::filesystem::permissions(program, std::filesystem::perms(0700));
+  EXPECT_THAT(WorkerProcess::start(program, milliseconds(100)).status().message(),
+              HasSubstr("within 0.1 s; the worker process was killed; tuning waits for 60 s"));
+}
+
 TEST(WorkerBench, AWorkerOfAnotherBuildIsRefused) {
   for (const auto& [generator, sentence] :
        std::map<std::string, std::string>{{"none", "is of an older build"}, {"another", "has the generator another"}}) {

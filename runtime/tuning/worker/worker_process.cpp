@@ -107,7 +107,13 @@ Result<WorkerProcess> WorkerProcess::start(const std::string& program, milliseco
   theirs.reset();  // or it would not show that the worker has ended
   WorkerProcess worker(id, std::move(ours));
   const WorkerAnswer answer = worker.ask({{{"do", "generator"}}, ""}, limit);
-  if (!answer.answered()) return Status(Code::kIo, fmt::format("{}: {}", quote(program), answer.ending));
+  if (!answer.answered()) {
+    const bool hurried = answer.fate == WorkerAnswer::Fate::kTimedOut && limit < kWorkerStartLimit;
+    return Status(Code::kIo,
+                  fmt::format("{}: {}{}", quote(program), answer.ending,
+                              hurried ? fmt::format("; tuning waits for {} s", kWorkerStartLimit.count() / 1000)
+                                      : std::string()));
+  }
   // Older workers do not know the request, and answer that.
   HSTUJIT_RETURN_IF_ERROR(
       check_generator(fmt::format("the worker {}", quote(program)), text_member(answer.message.head, "generator")));
