@@ -24,8 +24,8 @@ constexpr const char* kForeign = "it is not a file of the cache";
 
 // What is bad is judged as often, with a pause before each look but the first: others may be between the two files of
 // an entry.
-constexpr int kLooks = 3;
-constexpr std::chrono::milliseconds kPause{50};
+constexpr int kJudgements = 3;
+constexpr std::chrono::milliseconds kPauseToJudge{50};
 
 Status bad(const char* problem) { return Status(Code::kIo, problem); }
 
@@ -224,8 +224,8 @@ std::vector<VerifiedFile> DirectoryLayer::verify() const {
     if (file.status.ok()) add(file.item, file.status);
     return file.status.ok() || file.status.code() == Code::kNotFound || is_gone(tree_, file.item.name);
   };
-  for (int look = 1; look < kLooks && !bad_files.empty(); ++look) {
-    std::this_thread::sleep_for(kPause);
+  for (int look = 1; look < kJudgements && !bad_files.empty(); ++look) {
+    std::this_thread::sleep_for(kPauseToJudge);
     std::erase_if(bad_files, is_no_more);
   }
   for (const BadFile& file : bad_files) add(file.item, file.status);
