@@ -163,8 +163,9 @@ HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const cha
 /* Unloads kernels that no other op uses: not before launches are done, nor while a CUDA graph that holds one of them
  * may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
-/* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "alignment", "min", "max",
- * "in_place", "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. in_place is of an output that may
+/* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "max_sizes", "alignment",
+ * "min", "max", "in_place", "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. max_sizes is there
+ * where an axis has a largest size: that by axis, null where there is none. in_place is of an output that may
  * have all of its elements where that input has them; another one shares none with any tensor. min and max are the
  * least and the largest value of a number, where a launch refuses others. semantic ("offsets", "counts", "max_rows")
  * and axis ("L") are of integers about rows of sequences; semantic is "seed" of those that random numbers follow from.

@@ -16,16 +16,18 @@ _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:\*([A-Za-z_]\w*))?([+-]\d
 class Dimension:
     """The size of an axis: factor * product of symbols + bias.
 
-    A symbol is a number that the tensors of a call determine, such as L, or an integer argument.
+    A symbol is a number that the tensors of a call determine, such as L, or an integer argument. ``max_size`` is None
+    where there is no bound.
     """
 
     text: str
     factor: int
     symbols: tuple[str, ...]
     bias: int
+    max_size: int | None = None
 
     @classmethod
-    def of(cls, size: int | str) -> Dimension:
+    def of(cls, size: int | str, max_size: int | None = None) -> Dimension:
         if isinstance(size, int):
             return cls(str(size), 0, (), size)
         match = _DIMENSION.fullmatch(size)
@@ -34,7 +36,7 @@ class Dimension:
                 f"the library describes a size as {shown(size)}, which this version of the package cannot read"
             )
         factor, first, second, bias = match.groups()
-        return cls(size, int(factor or 1), (first, second) if second else (first,), int(bias or 0))
+        return cls(size, int(factor or 1), (first, second) if second else (first,), int(bias or 0), max_size)
 
     @property
     def is_constant(self) -> bool:
@@ -81,12 +83,13 @@ class Argument:
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Argument:
+        shape = json.get("shape", [])
         return cls(
             name=json["name"],
             kind=json["kind"],
             role=json["role"],
             dtype=json.get("dtype"),
-            shape=tuple(Dimension.of(size) for size in json.get("shape", ())),
+            shape=tuple(map(Dimension.of, shape, json.get("max_sizes", [None] * len(shape)))),
             alignment=json.get("alignment", 1),
             min=json.get("min"),
             max=json.get("max"),

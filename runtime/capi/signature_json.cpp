@@ -4,6 +4,21 @@
 #include <limits>
 
 namespace hstujit::capi {
+namespace {
+
+// By axis; null where there is no bound. Null where no axis has one.
+Json max_sizes(const Argument& argument) {
+  Json sizes = Json::array();
+  bool bounded = false;
+  for (const Dimension& dimension : argument.shape) {
+    const bool has_max = dimension.max != std::numeric_limits<int64_t>::max();
+    sizes.push_back(has_max ? Json(dimension.size(dimension.max)) : Json());
+    bounded = bounded || has_max;
+  }
+  return bounded ? sizes : Json();
+}
+
+}  // namespace
 
 Json signature_json(const Signature& signature) {
   Json list = Json::array();
@@ -20,6 +35,7 @@ Json signature_json(const Signature& signature) {
       for (const Dimension& dimension : argument.shape) {
         entry["shape"].push_back(dimension.is_constant() ? Json(dimension.bias) : Json(to_string(dimension)));
       }
+      if (Json sizes = max_sizes(argument); !sizes.is_null()) entry["max_sizes"] = std::move(sizes);
       entry["alignment"] = argument.alignment;
       if (!argument.in_place.empty()) entry["in_place"] = argument.in_place;
     }

@@ -131,6 +131,31 @@ class Shapes(unittest.TestCase):
                     with self.assertRaisesRegex(errors.InvalidArgumentError, words):
                         ops.jagged_to_padded_dense(**on_meta(given))
 
+    def test_sizes_that_have_a_bound(self):
+        """Such as rows of tables. None of the tensors has memory."""
+        refused = 0
+        for function, given in calls():
+            bound = set()
+            name = function._schema.name.removeprefix("hstujit::")
+            for argument in hstujit._interface.interface(*hstujit._interface.interfaces()[name]).inputs:
+                for axis, size in enumerate(argument.shape):
+                    tensor = given.get(argument.name)
+                    if size.max_size is None or tensor is None or size.symbols in bound:
+                        continue
+                    bound.add(size.symbols)  # others must be as the first one
+                    shape = [*tensor.shape[:axis], size.max_size + 1, *tensor.shape[axis + 1 :]]
+                    wrong = on_meta(given)
+                    wrong[argument.name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+                    with self.subTest(function=function, name=argument.name):
+                        sentence = sentence_of(function, wrong)
+                        self.assertIn(f", at most {size.max_size}, ", sentence)
+                        if size.max_size < 2**28:  # others have outputs as large
+                            one = torch.zeros(1, dtype=tensor.dtype)
+                            launched = {**given, argument.name: one.expand(shape)}
+                            self.assertEqual(sentence_of(function, launched), sentence)
+                    refused += 1
+        self.assertGreater(refused, 0)
+
     def test_lengths_are_rows_and_may_be_more(self):
         lengths = torch.empty(2**28 + 1, dtype=torch.int32, device="meta")
         self.assertEqual(ops.complete_cumsum(lengths).shape, (2**28 + 2,))

@@ -70,9 +70,11 @@ def _check_axis(axis: _Axis, symbols: dict[str, tuple[int, str]]) -> None:
             _refuse(axis, f"{dimension.text} = {wanted}, as in {origin}")
         return
     value, rest = divmod(size - dimension.bias, dimension.factor or 1)
-    if value < 0 or rest or (dimension.is_constant and value):
+    too_large = dimension.max_size is not None and size > dimension.max_size
+    if value < 0 or rest or (dimension.is_constant and value) or too_large:
         least = f"at least {dimension.bias}, " if symbol and dimension.bias > 0 else ""
-        _refuse(axis, f"{dimension.text}, {least}shape {argument.shape_text}")
+        most = "" if dimension.max_size is None else f"at most {dimension.max_size}, "
+        _refuse(axis, f"{dimension.text}, {least}{most}shape {argument.shape_text}")
     if symbol:
         symbols[symbol] = value, argument.name
 
