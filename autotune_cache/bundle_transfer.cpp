@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/files.h"
@@ -108,6 +110,18 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
   return {};
 }
 
+// Files of the layer that a look-up passes over, where no other layer has filled their place in `files`. Those of a
+// writer that was interrupted were never an entry.
+std::vector<VerifiedFile> refused_files(const CacheLayer& layer, const Files& files) {
+  std::vector<VerifiedFile> refused;
+  for (VerifiedFile& file : layer.verify()) {
+    if (file.problem.empty() || is_abandoned_temporary(file.path)) continue;
+    if (!files.contains(std::filesystem::path(file.path).lexically_relative(layer.path()).native()))
+      refused.push_back(std::move(file));
+  }
+  return refused;
+}
+
 }  // namespace
 
 Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vector<std::string>& ops,
@@ -143,6 +157,10 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
   // A bundle that lacks what could not be read for the moment would look whole.
   HSTUJIT_RETURN_IF_ERROR(failure);
   HSTUJIT_ASSIGN_OR_RETURN(exported.choices, export_choices(layers, ops, consulted, files));
+  for (const CacheLayerPtr& layer : layers) {
+    std::vector<VerifiedFile> refused = refused_files(*layer, files);
+    std::ranges::move(refused, std::back_inserter(exported.refused));
+  }
   HSTUJIT_ASSIGN_OR_RETURN(exported.packed, pack_bundle(files));
   return exported;
 }

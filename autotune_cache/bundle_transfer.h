@@ -16,12 +16,13 @@ struct ExportedBundle {
   int64_t kernels = 0;
   int64_t records = 0;
   int64_t choices = 0;
+  std::vector<VerifiedFile> refused;  // files of entries that no look-up uses: the bundle lacks them
 };
 
 // Every good entry of `layers`, of several for one key that which a look-up finds. `ops` names the operators whose
 // entries are taken; empty: all. `consulted`: the layers in which look-ups of this machine find tuning records, the
-// same and the shipped ones. A choice that such a record has overtaken is left out. Damaged entries are left out, too;
-// a failure of the system (is_system_failure) ends it.
+// same and the shipped ones. A choice that such a record has overtaken is left out. Damaged entries are left out, too,
+// and named; a failure of the system (is_system_failure) ends it.
 Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vector<std::string>& ops,
                                      const CacheLayers& consulted);
 

@@ -50,6 +50,15 @@ std::string_view role_of(Engine& engine, const std::string& directory) {
   return directory == engine.shipped_records() ? "shipped" : "read_only";
 }
 
+// The end of a sentence about a cache that has nothing to export.
+std::string refused_text(const std::vector<VerifiedFile>& refused) {
+  if (refused.empty()) return "";
+  const VerifiedFile& first = refused.front();
+  return fmt::format("; {} of it {} not used, {}{}: {}", counted(static_cast<int64_t>(refused.size()), "file"),
+                     refused.size() == 1 ? "is" : "are", refused.size() == 1 ? "" : "such as ", quote(first.path),
+                     first.problem);
+}
+
 }  // namespace
 
 extern "C" {
@@ -203,19 +212,24 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
     Engine& engine = *context->engine;
     HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
                              export_bundle(engine.kernels().store().layers(), ops, engine.tuning().layers()));
+    Json refused = Json::array();
+    for (const VerifiedFile& file : exported.refused)
+      refused.push_back({{"path", as_utf8(file.path)}, {"problem", file.problem}});
     // An empty bundle in the place of a good one would be a loss that nobody notices.
     if (exported.kernels + exported.records + exported.choices == 0) {
       return Status(
           Code::kNotFound,
-          fmt::format("the cache has no kernel, no tuning record and no choice{}{}; nothing is exported to {}",
+          fmt::format("the cache has no kernel, no tuning record and no choice{}{}; nothing is exported to {}{}",
                       ops.empty() ? "" : " of " + ops.back(),
-                      steps.empty() ? "" : fmt::format(" or of its steps, {}", fmt::join(steps, ", ")), quote(path)));
+                      steps.empty() ? "" : fmt::format(" or of its steps, {}", fmt::join(steps, ", ")), quote(path),
+                      refused_text(exported.refused)));
     }
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, exported.packed.bytes));
     const Json json = {{"path", path},
                        {"kernels", exported.kernels},
                        {"tuning", exported.records},
                        {"choices", exported.choices},
+                       {"refused", std::move(refused)},
                        {"bytes", exported.packed.bytes.size()},
                        {"sha256", exported.packed.sha256}};
     return give_report(json, report);

@@ -8,6 +8,7 @@
 
 #include "autotune_cache/artifact_files.h"
 #include "autotune_cache/cubin_header.h"
+#include "autotune_cache/refused_entries.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"
@@ -21,6 +22,14 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kShownDigits = 12;  // of a digest: enough to find the file
+
+// What to do under "fail" about a kernel that is not there, and about one that is refused.
+constexpr std::string_view kBringKernels =
+    "run hstujit prewarm where the compiler library is, bring its cache here (hstujit cache export), or allow "
+    "\"heuristic\"";
+constexpr std::string_view kMendEntry =
+    "let the entry be used, put another one in its place (hstujit cache verify names all such files), or allow "
+    "\"heuristic\"";
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -66,26 +75,34 @@ ArtifactKey artifact_key(const CompileRequest& request) {
   return key;
 }
 
-Result<std::string> KernelCache::missing_text(const CompileRequest& request) const {
-  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(artifact_key(request)));
-  const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
-  return fmt::format("the kernel {} ({}), key {}, for {} is in no cache directory", plan.kernel_name,
-                     describe(request.config), digest.substr(0, kShownDigits), request.device.arch);
-}
-
 std::string KernelCache::nearest_text(const ArtifactKey& key) {
   const std::lock_guard lock(known_mutex_);
-  if (!known_) known_ = std::make_shared<const KnownKeys>(store_.list());
+  if (!known_) known_ = std::make_shared<KnownKeys>(store_.list(), store_.layers());
   const std::optional<NearestEntry> nearest = known_->nearest(key);
   if (!nearest) return {};
   return fmt::format("; the nearest entry, {} in {}, {}", nearest->digest.substr(0, kShownDigits),
                      quote(nearest->directory), nearest->sentence());
 }
 
-Status KernelCache::missing(const CompileRequest& request) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, missing_text(request));
-  return Status(Code::kCacheMiss, text + nearest_text(artifact_key(request)));
+Status KernelCache::missing(const CompileRequest& request, std::string_view policy) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(request.config.skeleton));
+  const ArtifactKey key = artifact_key(request);
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
+  const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
+  const std::string kernel = fmt::format("the kernel {} ({}), key {}, for {}", plan.kernel_name,
+                                         describe(request.config), digest.substr(0, kShownDigits), key.arch);
+  const std::vector<VerifiedFile> refused = refused_artifacts(store_.layers(), key.arch, digest);
+  if (refused.empty()) {
+    const std::string_view to_do = policy.empty() ? "" : kBringKernels;
+    return Status(Code::kCacheMiss,
+                  fmt::format("{} is in no cache directory{}{}{}", kernel, policy, to_do, nearest_text(key)));
+  }
+  std::string entries;
+  for (const VerifiedFile& entry : refused)
+    entries += fmt::format("; the entry in {} is not used: {}", quote(entry.path), entry.problem);
+  const std::string_view to_do = policy.empty() ? "" : kMendEntry;
+  return Status(Code::kCacheMiss,
+                fmt::format("{} is in the cache and cannot be used{}{}{}", kernel, policy, to_do, entries));
 }
 
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
@@ -139,12 +156,7 @@ Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may
   if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
-    HSTUJIT_ASSIGN_OR_RETURN(const std::string text, missing_text(request));
-    return Status(Code::kCacheMiss, text +
-                                        ", and the policy on a miss is \"fail\"; run hstujit prewarm where the "
-                                        "compiler library is, bring its cache here (hstujit cache export), or allow "
-                                        "\"heuristic\"" +
-                                        nearest_text(artifact_key(request)));
+    return missing(request, ", and the policy on a miss is \"fail\"; ");
   }
 
   return flights_.run(digest, [&]() -> Result<KernelBinaryPtr> {

@@ -48,8 +48,9 @@ class KernelCache {
   // kCacheMiss when no layer has the kernel and `may_compile` is false.
   Result<KernelBinaryPtr> get(const CompileRequest& request, bool may_compile);
 
-  // kCacheMiss: the kernel of the request is in no layer. It is named, its key, and how the nearest entry differs.
-  Status missing(const CompileRequest& request);
+  // kCacheMiss: no layer has a kernel of the request that can be used. It is named, its key, and how the nearest entry
+  // differs; where an entry of its own is there and is passed over, why.
+  Status missing(const CompileRequest& request) { return missing(request, ""); }
 
   // Memory and layers only; null for a miss.
   KernelBinaryPtr find(const CompileRequest& request, Reach reach = Reach::kAll);
@@ -77,7 +78,8 @@ class KernelCache {
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
-  Result<std::string> missing_text(const CompileRequest& request) const;
+  // `policy`: the end of the sentence about a kernel that must not be compiled, up to what to do about it.
+  Status missing(const CompileRequest& request, std::string_view policy);
   std::string nearest_text(const ArtifactKey& key);
   Result<KernelBinaryPtr> load_or_compile(const CompileRequest& request, const std::string& digest);
   Result<KernelBinaryPtr> compile_and_keep(const CompileRequest& request);
@@ -97,7 +99,7 @@ class KernelCache {
   std::mutex mutex_;                               // held for a look into the map only
   std::unordered_map<std::string, KernelBinaryPtr> memory_;
   std::mutex known_mutex_;
-  std::shared_ptr<const KnownKeys> known_;  // at the first miss that is told of, for those after it
+  std::shared_ptr<KnownKeys> known_;  // at the first miss that is told of, for those after it
 };
 
 }  // namespace hstujit

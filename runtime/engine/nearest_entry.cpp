@@ -161,11 +161,12 @@ std::string NearestEntry::sentence() const {
     text += fmt::format("{} ({}, not {})", printable(difference.field), value_text(difference.found),
                         value_text(difference.wanted));
   }
-  if (differences.size() > shown) text += fmt::format(" and {} more fields", differences.size() - shown);
+  if (differences.size() > shown)
+    text += " and " + counted(static_cast<int64_t>(differences.size() - shown), "more field");
   return text;
 }
 
-KnownKeys::KnownKeys(const std::vector<StoredArtifact>& entries) {
+KnownKeys::KnownKeys(const std::vector<StoredArtifact>& entries, CacheLayers layers) : layers_(std::move(layers)) {
   for (const StoredArtifact& entry : entries) {
     const ArtifactKey& key = entry.metadata.key;
     known_[{op_of(key), key.arch}].push_back({fields_of(key), entry.digest, entry.directory});
@@ -185,27 +186,42 @@ KnownKeys::KnownKeys(const std::vector<TuningKey>& keys) : any_arch_(true) {
 
 KnownKeys::Group KnownKeys::group_of(const TuningKey& key) const { return {key.op, any_arch_ ? "" : key.arch}; }
 
-std::optional<NearestEntry> KnownKeys::nearest(const ArtifactKey& key) const {
+std::optional<NearestEntry> KnownKeys::nearest(const ArtifactKey& key) {
   return nearest({op_of(key), key.arch}, fields_of(key));
 }
 
-std::optional<NearestEntry> KnownKeys::nearest(const TuningKey& key) const {
-  return nearest(group_of(key), fields_of(key));
+std::optional<NearestEntry> KnownKeys::nearest(const TuningKey& key) { return nearest(group_of(key), fields_of(key)); }
+
+bool KnownKeys::is_good(Known& entry, const std::string& arch) const {
+  if (layers_.empty() || entry.good) return true;
+  entry.good = std::ranges::any_of(layers_, [&](const CacheLayerPtr& layer) {
+    return layer->path() == entry.directory && layer->find_artifact(arch, entry.digest).ok();
+  });
+  return entry.good;
 }
 
 // Lists are in the layers' order, so the first of equals stays.
-std::optional<NearestEntry> KnownKeys::nearest(const Group& group, const Fields& wanted) const {
+std::optional<NearestEntry> KnownKeys::nearest(const Group& group, const Fields& wanted) {
   const auto entries = known_.find(group);
   if (entries == known_.end()) return std::nullopt;
-  const Known* best = nullptr;
-  std::pair<size_t, size_t> least = {std::numeric_limits<size_t>::max(), 0};
-  for (const Known& entry : entries->second) {
-    const std::pair<size_t, size_t> far = distance(wanted, entry.fields, least.first);
-    if (far.first == 0 || far >= least) continue;
-    best = &entry;
-    least = far;
+  std::vector<Known>& list = entries->second;
+  const auto find = [&] {
+    auto best = list.end();
+    std::pair<size_t, size_t> least = {std::numeric_limits<size_t>::max(), 0};
+    for (auto entry = list.begin(); entry != list.end(); ++entry) {
+      const std::pair<size_t, size_t> far = distance(wanted, entry->fields, least.first);
+      if (far.first == 0 || far >= least) continue;
+      best = entry;
+      least = far;
+    }
+    return best;
+  };
+  auto best = find();
+  while (best != list.end() && !is_good(*best, group.second)) {
+    list.erase(best);
+    best = find();
   }
-  if (best == nullptr) return std::nullopt;
+  if (best == list.end()) return std::nullopt;
   NearestEntry nearest{best->digest, best->directory, {}};
   compare(wanted, best->fields, [&](const std::string& name, const Json& value, const Json& found) {
     nearest.differences.push_back({name, value, found});

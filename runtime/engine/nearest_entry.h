@@ -36,7 +36,8 @@ struct NearestEntry {
 // among ten thousand keys take seconds.
 class KnownKeys {
  public:
-  explicit KnownKeys(const std::vector<StoredArtifact>& entries);
+  // An entry is read from its layer before it is named: one that is damaged is none. Without layers none is read.
+  explicit KnownKeys(const std::vector<StoredArtifact>& entries, CacheLayers layers = {});
   explicit KnownKeys(const std::vector<StoredRecord>& entries);
   // Of any arch, which is a field that may differ. Without digests and directories.
   explicit KnownKeys(const std::vector<TuningKey>& keys);
@@ -44,8 +45,8 @@ class KnownKeys {
   // Of those with the key's operator and arch, that with the fewest differing fields. Of several: that of which least
   // beside the generator differs, then that of the earlier layer. The entry of the key itself, which is there only when
   // it is damaged, is none. Configs are compared with all their fields, defaults too.
-  std::optional<NearestEntry> nearest(const ArtifactKey& key) const;
-  std::optional<NearestEntry> nearest(const TuningKey& key) const;
+  std::optional<NearestEntry> nearest(const ArtifactKey& key);
+  std::optional<NearestEntry> nearest(const TuningKey& key);
 
  private:
   // "spec.heads" and its value, and so on.
@@ -54,14 +55,18 @@ class KnownKeys {
     Fields fields;
     std::string digest;
     std::string directory;
+    bool good = false;  // it was read
   };
   // Those that may be near, of an operator and, but for keys of any arch, an arch.
   using Group = std::pair<std::string, std::string>;
 
   Group group_of(const TuningKey& key) const;
-  std::optional<NearestEntry> nearest(const Group& group, const Fields& wanted) const;
+  std::optional<NearestEntry> nearest(const Group& group, const Fields& wanted);
+  // Whether a look-up gives it; `arch` is that of its group.
+  bool is_good(Known& entry, const std::string& arch) const;
 
   bool any_arch_ = false;
+  CacheLayers layers_;  // of artifacts, which are listed without reading cubins
   std::map<Group, std::vector<Known>> known_;
 };
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "autotune_cache/layers_passed_over.h"
+#include "autotune_cache/refused_entries.h"
 #include "compiler/plan/skeleton.h"
-#include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "runtime/dispatch/kernel_supply.h"
@@ -49,11 +49,11 @@ class Contents {
   // Paths of the layers that a look-up uses.
   const std::vector<std::string>& searched() const { return searched_; }
 
-  const KnownKeys& artifacts() {
-    if (!artifacts_) artifacts_.emplace(engine_.kernels().store().list());
+  KnownKeys& artifacts() {
+    if (!artifacts_) artifacts_.emplace(engine_.kernels().store().list(), engine_.kernels().store().layers());
     return *artifacts_;
   }
-  const KnownKeys& records() {
+  KnownKeys& records() {
     if (!records_) records_.emplace(engine_.tuning().list());
     return *records_;
   }
@@ -65,15 +65,12 @@ class Contents {
   std::optional<KnownKeys> records_;
 };
 
-// Layers that have a file of this key which must not be used, with the reason. Fails where the system does.
-template <typename Find>
-Result<Json> damaged_json(const CacheLayers& layers, const Find& find) {
+// Fails where the system does.
+Result<Json> damaged_json(const std::vector<VerifiedFile>& refused) {
   Json damaged = Json::array();
-  for (const CacheLayerPtr& layer : layers) {
-    const Status status = find(*layer);
-    if (status.ok() || status.code() == Code::kNotFound) continue;
-    if (is_system_failure(status)) return status;
-    damaged.push_back({{"directory", layer->path()}, {"problem", status.message()}});
+  for (const VerifiedFile& entry : refused) {
+    if (entry.unread) return Status(Code::kOutOfMemory, entry.problem);
+    damaged.push_back({{"directory", entry.path}, {"problem", entry.problem}});
   }
   return damaged;
 }
@@ -89,9 +86,7 @@ Status explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, 
   const bool hit = engine.tuning().find(key).has_value();
   row["tuning_record"] = hit ? "hit" : "miss";
   if (hit) return {};
-  HSTUJIT_ASSIGN_OR_RETURN(Json damaged, damaged_json(engine.tuning().layers(), [&](const CacheLayer& layer) {
-                             return layer.find_record(tuning_digest(key)).status();
-                           }));
+  HSTUJIT_ASSIGN_OR_RETURN(Json damaged, damaged_json(refused_records(engine.tuning().layers(), tuning_digest(key))));
   row["tuning_miss"] = Json::object();
   add_miss(row["tuning_miss"], std::move(damaged), contents.records().nearest(key));
   return {};
@@ -139,9 +134,7 @@ Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, 
   row["cache"] = {{"hit", binary != nullptr}, {"searched", contents.searched()}};
   if (binary == nullptr) {
     HSTUJIT_ASSIGN_OR_RETURN(Json damaged,
-                             damaged_json(engine.kernels().store().layers(), [&](const CacheLayer& layer) {
-                               return layer.find_artifact(key.arch, digest).status();
-                             }));
+                             damaged_json(refused_artifacts(engine.kernels().store().layers(), key.arch, digest)));
     add_miss(row["cache"], std::move(damaged), contents.artifacts().nearest(key));
     row["on_miss"] = to_string(engine.on_miss());
     return {};

@@ -96,6 +96,27 @@ TEST_F(BundleTest, OneOperatorCanBeExported) {
   EXPECT_EQ(exported("origin", {"silu", "hstu_attention", "layer_norm"}).records, 2);
 }
 
+TEST_F(BundleTest, WhatIsRefusedIsNamed) {
+  EXPECT_TRUE(exported("origin").refused.empty());
+  const std::string digest = *artifact_digest(sample_key(R"({"block_m":64})"));
+  const ArtifactFiles files(path("origin"), sample_key().arch, digest);
+  ASSERT_TRUE(write_file_atomically(files.cubin, "x").ok());
+  const ExportedBundle bundle = exported("origin");
+  EXPECT_EQ(bundle.kernels, 1);
+  ASSERT_EQ(bundle.refused.size(), 1u);
+  EXPECT_EQ(bundle.refused[0].path, files.metadata.native());
+  EXPECT_THAT(bundle.refused[0].problem, ::testing::HasSubstr("the cubin has 1 byte"));
+
+  // Nothing is missing where another layer has it.
+  ArtifactStore whole(at("whole"), log());
+  ASSERT_TRUE(whole.put(sample_key(R"({"block_m":64})"), cubin_of("x"), sample_info()));
+  const CacheLayers layers = open_layers({.user = path("origin"), .read_only = {path("whole")}}, log());
+  const auto both = export_bundle(layers, {}, layers);
+  ASSERT_TRUE(both.ok());
+  EXPECT_EQ(both->kernels, 2);
+  EXPECT_TRUE(both->refused.empty());
+}
+
 TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
   TuningRecord mine = record_of("hstu_attention", 5);
   mine.timed[0].config = R"({"block_m":128})";

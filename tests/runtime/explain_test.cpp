@@ -207,6 +207,29 @@ TEST_F(ExplainTest, ADamagedEntryIsNamedInsteadOfCalledAbsent) {
   EXPECT_THAT(row["tuning_miss"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("no JSON object"));
 }
 
+// Lists read no cubins, so that such an entry was named.
+TEST_F(ExplainTest, ADamagedEntryIsNotNearest) {
+  ArtifactKey nearest = key_, farther = key_;
+  nearest.generator = "another build";
+  farther.generator = "another build";
+  farther.direction = "backward";
+  for (const ArtifactKey& key : {nearest, farther}) put(cache_dir(), key);
+  const ArtifactFiles files(cache_dir(), key_.arch, *artifact_digest(nearest));
+  std::string cubin = *read_file(files.cubin, 1 << 20);
+  cubin.back() ^= 1;
+  ASSERT_TRUE(write_file_atomically(files.cubin, cubin).ok());
+  EXPECT_EQ(explained()["cache"]["nearest"]["digest"], *artifact_digest(farther));
+}
+
+TEST_F(ExplainTest, AFolderThatIsPassedOverIsNamed) {
+  put(cache_dir(), key_);
+  const std::filesystem::path folder = ArtifactFiles(cache_dir(), key_.arch, *artifact_digest(key_)).folder();
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  const Json damaged = explained()["cache"]["damaged"];
+  ASSERT_EQ(damaged.size(), 1u);
+  EXPECT_THAT(damaged[0]["problem"].get<std::string>(), HasSubstr("anybody may write it"));
+}
+
 TEST_F(ExplainTest, AHitHasNoNearestEntry) {
   put(cache_dir(), key_);
   add(cache_dir(), tuning_);

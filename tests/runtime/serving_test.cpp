@@ -217,6 +217,51 @@ TEST_F(ServingTest, AMissSaysHowTheNearestEntryDiffers) {
   }
 }
 
+// The sentences said that such a kernel is in no cache directory.
+TEST_F(ServingTest, AMissNamesTheEntryThatIsThereAndWhyItIsNotUsed) {
+  namespace fs = std::filesystem;
+  const auto open_to_all = [](const fs::path& path) {
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+  };
+  prewarmed(make_engine(), small());
+  const StoredArtifact entry = make_engine()->kernels().store().list().front();
+  const ArtifactFiles files(cache_dir(), entry.metadata.key.arch, entry.digest);
+  const fs::path whole = at("whole");
+  fs::copy(cache_dir(), whole, fs::copy_options::recursive);
+  const struct {
+    std::function<void()> spoil;
+    std::string problem;
+  } kCases[] = {
+      {[&] { ASSERT_TRUE(write_file_atomically(files.cubin, cubin_of("another")).ok()); }, "the cubin"},
+      {[&] { fs::resize_file(files.metadata, 10); }, "metadata: "},
+      {[&] { fs::remove(files.cubin); }, "cannot open"},
+      {[&] { open_to_all(files.cubin); }, "anybody may write it"},
+      {[&] { open_to_all(files.folder()); }, "anybody may write it"},
+      {[&] { open_to_all(files.folder().parent_path()); }, "anybody may write it"},
+  };
+  const std::string key = ", key " + entry.digest.substr(0, 12) + ", for sm_90a is in the cache and cannot be used";
+  OperationOptions check;
+  for (const auto& spoiled : kCases) {
+    fs::remove_all(cache_dir());
+    fs::copy(whole, cache_dir(), fs::copy_options::recursive);
+    spoiled.spoil();
+    for (const bool checks : {true, false}) {
+      SCOPED_TRACE(fmt::format("{}, check {}", spoiled.problem, checks));
+      check.check = checks;
+      values_["HSTUJIT_ON_MISS"] = checks ? "heuristic" : "fail";
+      std::string message;
+      const OperationResult result = prewarm(*make_engine(), small(), check);
+      for (const Json& row : result.report["instances"])
+        if (row["key"] == entry.digest) message = row["error"]["message"].get<std::string>();
+      EXPECT_THAT(message, AllOf(HasSubstr(key), HasSubstr("; the entry in \"" + cache_dir() + "\" is not used: "),
+                                 HasSubstr(spoiled.problem), Not(HasSubstr("the nearest entry"))));
+      EXPECT_EQ(message.find("the policy on a miss is \"fail\"; let the entry be used, ") != std::string::npos,
+                !checks);
+      EXPECT_THAT(message, Not(HasSubstr("bring its cache here")));
+    }
+  }
+}
+
 TEST_F(ServingTest, KernelsOfTwoTypesAreNotOneSentence) {
   auto config = parse_config(R"({"version": 1, "device": "H200", "ops": [
       {"name": "a", "op": "layer_norm", "width": 64, "dtype": "bf16", "rows": 1000},

@@ -154,6 +154,28 @@ TEST(Cache, ExportKeepsAGoodBundle) {
   EXPECT_EQ(*whole_file(bundle), "a good one");
 }
 
+TEST(Cache, ExportNamesWhatIsLeftOut) {
+  const Scratch scratch;
+  ArtifactStore store(CacheDirectories{.user = scratch.cache(), .read_only = {}}, Log());
+  ASSERT_TRUE(store.put(sample_key(), cubin_of("mine"), sample_info()));
+  const ArtifactFiles files(scratch.cache(), sample_key().arch, *artifact_digest(sample_key()));
+  std::filesystem::resize_file(files.cubin, 3);
+  const std::vector<std::string> arguments = {"cache", "export", (scratch.path() / "bundle").string(), "--cache-dir",
+                                              scratch.cache()};
+  const Outcome nothing = hstujit_tool(arguments, {{"HSTUJIT_CACHE_PATH", ""}});
+  EXPECT_EQ(nothing.code, kBadRequest);
+  EXPECT_THAT(nothing.err,
+              HasSubstr("; 1 file of it is not used, \"" + files.metadata.string() + "\": the cubin has 3 "));
+  ArtifactKey other = sample_key();
+  other.direction = "backward";
+  ASSERT_TRUE(store.put(other, cubin_of("other"), sample_info()));
+  const Outcome one = hstujit_tool(arguments, {{"HSTUJIT_CACHE_PATH", ""}});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_THAT(one.err,
+              testing::ContainsRegex("warning: 1 file of the cache is left out; the first is [^\n]*: the cubin "
+                                     "has 3 bytes[^\n]*; hstujit cache verify names all\n"));
+}
+
 // The archive is made in the folder for temporary files, and the sentence named the bundle, which nobody had touched.
 TEST(Cache, ExportNamesTheTemporaryFileThatHasNoRoom) {
   const Scratch scratch;

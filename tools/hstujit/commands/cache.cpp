@@ -138,6 +138,11 @@ size_t print_export(const Json& report, const Options&) {
         bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
   if (number_of(report, "kernels") == 0)
     print_error("warning: no kernel is exported; a machine that may not compile needs those of hstujit prewarm");
+  if (const Json& refused = member(report, "refused"); !refused.empty()) {
+    print_error(fmt::format("warning: {} of the cache {} left out; the first is {}: {}; hstujit cache verify names all",
+                            count_text(static_cast<double>(refused.size()), "file"), refused.size() == 1 ? "is" : "are",
+                            text_of(refused.front(), "path"), text_of(refused.front(), "problem")));
+  }
   return 0;
 }
 
