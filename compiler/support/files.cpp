@@ -223,7 +223,13 @@ bool is_program(const std::filesystem::path& path) {
   return check_program(path).ok() && ::access(path.c_str(), X_OK) == 0;
 }
 
-Status check_output(const std::filesystem::path& path) { return find_output(path).status(); }
+Status check_output(const std::filesystem::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const Output output, find_output(path));
+  HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(output.path.parent_path(), Trust::kAll));
+  if (::faccessat(AT_FDCWD, folder.path().c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return file_error("write into folder", folder.path(), errno);
+  return {};
+}
 
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
   HSTUJIT_ASSIGN_OR_RETURN(const Output output, find_output(path));

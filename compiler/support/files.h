@@ -55,7 +55,8 @@ int write_all(int descriptor, std::string_view bytes);
 // process may give it away. kIo for what is there and is no regular file: a device, a pipe or a folder stays.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-// Before a long work whose outcome goes to `path`: what write_file_atomically says of the file that is there.
+// Before a long work whose outcome goes to `path`: what write_file_atomically says of the file that is there, and of
+// the folder, which must be there and take new files. A disk may still be full by then.
 Status check_output(const std::filesystem::path& path);
 
 // Adds `line` and a newline by one write to the end of `path`, which is created when missing. What another writer has

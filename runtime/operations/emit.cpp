@@ -54,6 +54,8 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   const bool several = std::any_of(tasks->begin(), tasks->end(), [&](const Task& task) {
     return task.instance->name != tasks->front().instance->name;
   });
+  // One that cannot be made is one failure, and not that of every key.
+  if (Status made = make_directories(folder); !made.ok()) return {Json::object(), std::move(made)};
   Json rows = Json::array();
   for (const Task& task : all) {
     Json row = task.to_json();

@@ -364,6 +364,15 @@ TEST_F(Files, ReadersSeeOneWriterOrAnother) {
   for (std::thread& writer : writers) writer.join();
 }
 
+TEST_F(Files, AnOutputNeedsAFolderThatTakesFiles) {
+  EXPECT_EQ(check_output(path("none/file")).code(), Code::kNotFound);
+  ASSERT_TRUE(write_file_atomically(path("f"), "x").ok());
+  EXPECT_EQ(check_output(path("f/file")).code(), Code::kIo);
+  if (::geteuid() == 0) return;  // whom nothing is forbidden
+  ASSERT_TRUE(make_directories(path("locked"), 0500).ok());
+  EXPECT_THAT(check_output(path("locked/file")).message(), HasSubstr("cannot write into folder"));
+}
+
 TEST_F(Files, AFileThatIsReplacedIsAnOutputAtEveryMoment) {
   ASSERT_TRUE(write_file_atomically(path("f"), "old").ok());
   std::filesystem::create_symlink("f", path("link"));

@@ -14,6 +14,7 @@ namespace hstujit {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class Compiling : public testing::Test {
@@ -274,6 +275,38 @@ TEST(Devices, OneThatThereIsNotIsNamedByItsOption) {
     const Outcome outcome = hstujit_tool({command, "--config", scratch.config(), option, "9"}, fake);
     EXPECT_EQ(outcome.code, 3) << command;
     EXPECT_EQ(outcome.err, std::string("hstujit: ") + option + " is 9; the CUDA driver has devices 0 to 0\n");
+  }
+}
+
+// Everything was timed, and then nothing was shown.
+TEST_F(Compiling, WhatWasTimedIsShownWhereItCannotBeWritten) {
+  const std::string config = scratch_.file("silu.json", R"({"version": 1, "ops": [{"name": "a", "op": "silu",
+      "width": 64, "rows": 10, "directions": ["forward"]}]})");
+  const std::string bench = HSTUJIT_BINARY_DIR "/bin/hstujit bench --repeats 1 --config " + config + " --cache-dir " +
+                            scratch_.cache() + " --out " + (scratch_.path() / "report").string();
+  for (const char* json : {"", " --json"}) {
+    // No file takes a byte; standard output is a pipe.
+    const Outcome full =
+        run_program({"bash", "-c", "(ulimit -f 0; " + bench + json + "; echo \"exit $?\" >&2) 2>&1 | cat"},
+                    {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}});
+    EXPECT_THAT(full.out, HasSubstr("report\": File too large"));
+    EXPECT_THAT(full.out, HasSubstr(*json == '\0' ? "ceilings of this run" : "\"ceilings\""));
+    EXPECT_THAT(full.out, EndsWith("exit 1\n"));
+  }
+}
+
+TEST(Outputs, AFolderThatIsMissingOrTakesNoFileIsRefusedBeforeTheWork) {
+  const Scratch scratch;
+  const std::string config = scratch.config("nonsense"), missing = (scratch.path() / "none/file").string();
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"bench", "--config", config, "--out"},
+                                                  {"freeze", "--config", config, "--arch", "sm_90a", "-o"},
+                                                  {"cache", "export"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.push_back(missing);
+    const Outcome refused = hstujit_tool(arguments);
+    EXPECT_EQ(refused.code, 2) << command[0];
+    EXPECT_EQ(refused.err, "hstujit: cannot open folder \"" + (scratch.path() / "none").string() +
+                               "\": No such file or directory\n");
   }
 }
 

@@ -96,10 +96,16 @@ Status bench(const BenchOptions& options) {
     return without_a_gpu(timed.status(), "time kernels on", "hstujit prewarm --arch compiles without one");
   }
   const Report& report = *timed;
-  if (!options.out.empty()) {
-    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.out, report.text + "\n"));
+  const Status shown = show(report, options, print_report);
+  if (options.out.empty()) return shown;
+  // It is written where some have failed, too.
+  const Status written = write_file_atomically(options.out, report.text + "\n");
+  if (written.ok()) return shown;
+  if (!shown.ok()) {
+    print_error(written.message());
+    return shown;
   }
-  return show(report, options, print_report);
+  return Status(Code::kIo, written.message());
 }
 
 }  // namespace
