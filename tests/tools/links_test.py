@@ -1,5 +1,5 @@
-"""Every link of the pages for people leads to a file, and to a heading of it where the link names one; and every recorded result
-that they name is there."""
+"""Every link of the pages for people leads to a file, and to a heading of it where the link names one; every recorded result
+that they name is there; and so are the tests that they run."""
 import pathlib
 import re
 import sys
@@ -42,6 +42,11 @@ def lost_results(text):
     return [name for name in RESULT.findall(text) if not any((ROOT / "bench" / "results").glob(name))]
 
 
+def presetless(text):
+    """Commands that run ctest where it finds no test, which it says and calls done: in the source directory."""
+    return [command for command in re.findall(r"\bctest -[^`\n]*", text) if not command.startswith("ctest --preset ")]
+
+
 class Links(unittest.TestCase):
     def test_every_link_leads_somewhere(self):
         self.assertGreater(len(PAGES), 15)
@@ -54,6 +59,13 @@ class Links(unittest.TestCase):
             with self.subTest(page=str(page.relative_to(ROOT))):
                 self.assertEqual(lost_results(page.read_text(encoding="utf-8")), [])
         self.assertEqual(lost_results("`bench_2026-11-21.json`, `lost_2026-11-21.json`, `b*_2026-11-21.json`"), ["lost_2026-11-21.json"])
+
+    def test_every_ctest_that_a_page_shows_names_the_preset(self):
+        for page in PAGES:
+            with self.subTest(page=str(page.relative_to(ROOT))):
+                self.assertEqual(presetless(page.read_text(encoding="utf-8")), [])
+        self.assertEqual(presetless("`ctest -R a`\n    ctest -L b # c\nctest, `ctest` and `ctest --preset release -R c`\n"),
+                         ["ctest -R a", "ctest -L b # c"])
 
     def test_every_page_of_docs_is_in_its_index(self):
         index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
