@@ -74,6 +74,9 @@ constexpr Alias kNames[] = {
      "attention_bias has_attn_bias"},
     {"attn_scale", "has_attn_scale attention_scales"},
     {"drab", "has_drab dbias"},
+    // Of a kernel's config.
+    {"stages", "num_stages"},
+    {"warps", "num_warps"},
     // Parameters of products.
     {"k", "in_features input_dim hidden_size"},
     {"n", "out_features output_dim units"},
@@ -126,12 +129,13 @@ struct ValueAlias {
   std::string_view written;
 };
 
+// `dtype` stands for every field whose value is a data type: their names end in it.
 constexpr ValueAlias kValues[] = {
     {"dtype", "bf16", "bf bfloat16 torch.bfloat16 tl.bfloat16 jnp.bfloat16 bfloat nv_bfloat16 __nv_bfloat16"},
     {"dtype", "fp16", "float16 torch.float16 tl.float16 np.float16 jnp.float16 half torch.half f16 __half"},
     {"dtype", "fp32", "float32 torch.float32 tl.float32 np.float32 jnp.float32 float torch.float f32 single tf32"},
-    {"offsets_dtype", "int32", "torch.int32 tl.int32 np.int32 int torch.int i32 int32_t"},
-    {"offsets_dtype", "int64", "torch.int64 tl.int64 np.int64 long torch.long i64 int64_t"},
+    {"dtype", "int32", "torch.int32 tl.int32 np.int32 int torch.int i32 int32_t"},
+    {"dtype", "int64", "torch.int64 tl.int64 np.int64 long torch.long i64 int64_t"},
     {"precision", "tf32", "tf high tensorfloat32 tensorfloat-32"},
     {"precision", "ieee", "highest fp32 float32 strict exact"},
     {"norm", "layer_norm", "layer layernorm ln torch.nn.layernorm"},
@@ -236,8 +240,9 @@ std::vector<std::string_view> meant_names(std::string_view written, const std::v
 std::string_view meant_value(std::string_view field, std::string_view written,
                              const std::vector<std::string_view>& allowed) {
   const std::string word = lower_case(written);
+  const std::string_view kind = field.ends_with("dtype") ? "dtype" : field;
   for (const ValueAlias& alias : kValues) {
-    if (alias.field == field && lists(alias.written, word) && contains(allowed, alias.meant)) return alias.meant;
+    if (alias.field == kind && lists(alias.written, word) && contains(allowed, alias.meant)) return alias.meant;
   }
   // fp8 is no misspelt fp16: letters are mistaken, numbers are meant. One may be cut off, as in sm_9a.
   const std::string digits = digits_of(written);

@@ -67,6 +67,12 @@ TEST(KernelConfig, FieldsAreRightWhereTheyAreForSomeFamily) {
               HasSubstr("GIVEN.lanes_arrive is \"yes\"; allowed: true or false"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("GIVEN is [1]; allowed: a JSON object of config fields"));
   EXPECT_THAT(error_of(R"({"skeleton": "fake/absent"})"), HasSubstr("GIVEN: "));
+  for (const char* name : {"usable", "usabel"}) {
+    EXPECT_THAT(error_of(fmt::format(R"({{"skeleton": "{}"}})", name).c_str()),
+                HasSubstr("is not part of this build, did you mean \"fake/usable\"?"));
+  }
+  EXPECT_THAT(error_of(R"({"num_stages": 3})"), HasSubstr("is not a known field, did you mean \"stages\"?"));
+  EXPECT_THAT(error_of(R"({"num_warps": 4})"), HasSubstr("is not a known field, did you mean \"warps\"?"));
   EXPECT_EQ(error_of(R"({"skeleton": "fake/usable", "block_m": 64})"), "");
   EXPECT_THAT(error_of(R"({"skeleton": "fake/usable", "threads_per_row": 8})"), HasSubstr("GIVEN.threads_per_row"));
 }

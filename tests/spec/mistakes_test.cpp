@@ -321,6 +321,26 @@ TEST(Mistakes, ADeviceFileHasPlacesOfItsOwn) {
                                                          StartsWith(file + ":2:52: shared_memory is -1; allowed")));
 }
 
+// Those of `dtype` alone were, and of a dtype of integers none.
+TEST(Mistakes, NamesOfDataTypesAreUnderstoodInEveryField) {
+  const auto error = [](const std::string& fields) {
+    return parse_config(R"({"version": 1, "ops": [{"name": "a", )" + fields + "}]}", "test", "").status().message();
+  };
+  for (const auto& [written, meant] : {std::pair("float32", "fp32"),
+                                       {"bfloat16", "bf16"},
+                                       {"half", "fp16"},
+                                       {"float", "fp32"},
+                                       {"torch.float32", "fp32"}}) {
+    EXPECT_THAT(error(fmt::format(R"("op": "layer_norm", "width": 8, "rows": 3, "weight_dtype": "{}")", written)),
+                HasSubstr(fmt::format("weight_dtype is \"{}\", did you mean \"{}\"?", written, meant)));
+  }
+  for (const auto& [written, meant] :
+       {std::pair("long", "int64"), {"int", "int32"}, {"i64", "int64"}, {"torch.int64", "int64"}}) {
+    EXPECT_THAT(error(fmt::format(R"("op": "complete_cumsum", "rows": 3, "dtype": "{}")", written)),
+                HasSubstr(fmt::format(".dtype is \"{}\", did you mean \"{}\"?", written, meant)));
+  }
+}
+
 TEST(Mistakes, ValuesOfOtherProgramsAreUnderstood) {
   const auto said = [](const std::string& fields, const std::string& meant) {
     EXPECT_THAT(lines_of_entry(R"("attn_dim": 64, "hidden_dim": 64, )" + fields),
