@@ -38,22 +38,26 @@ std::string name_in(const std::string& entry, const std::string& path) {
   return rest.substr(0, rest.find_first_of(".["));
 }
 
-// What is wrong with a default is said once, of the default.
+// What is wrong with a default is said once, of the default: as the first entry that takes it has it, since operators
+// that allow the same say it otherwise.
 class DefaultsToldOnce {
  public:
   // `path` is that of the entry.
   void apply(const InstanceEntry& entry, const std::string& path, Mistakes& mistakes) {
+    std::set<std::string> told;
     std::erase_if(mistakes.kept(), [&](Mistake& mistake) {
       if (!entry.inherits(name_in(path, mistake.path))) return false;
       const std::string sentence = "defaults" + mistake.status.message().substr(path.size());
       mistake.path = "defaults" + mistake.path.substr(path.size());
       mistake.status = Status(mistake.status.code(), fmt::format("{}; {} takes it", sentence, path));
-      return !told_.insert(sentence).second;
+      told.insert(mistake.path);
+      return told_.contains(mistake.path);
     });
+    told_.merge(told);
   }
 
  private:
-  std::set<std::string> told_;
+  std::set<std::string> told_;  // paths
 };
 
 // A default that no entry takes is held to what the operators that know it allow: it is right for one of them.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "compiler/spec/batch.h"
@@ -73,6 +74,17 @@ TEST(Config, MistakesOfADefaultAreCountedOnce) {
   EXPECT_THAT(error,
               HasSubstr("defaults.lengths[19] is -1; allowed: an integer from 0 to 268435456 (rows of a sequence)"));
   EXPECT_THAT(error, EndsWith("model.json: and 10 more"));
+}
+
+// Operators describe what they allow in words of their own, and each of them was a line.
+TEST(Config, AMistakeOfADefaultThatSeveralOperatorsTakeIsOneLine) {
+  const std::string error = config_error(R"({"version": 1, "defaults": {"dtype": "bfloat16", "heads": 0},
+      "ops": [{"name": "a", "op": "layer_norm", "width": 8, "rows": 3},
+              {"name": "b", "op": "addmm", "k": 8, "n": 8, "rows": 3},
+              {"name": "c", "op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8}]})");
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1) << error;
+  EXPECT_THAT(error, HasSubstr("defaults.dtype is \"bfloat16\", did you mean \"bf16\"?; allowed: bf16, fp16, fp32 ("));
+  EXPECT_THAT(error, HasSubstr("; ops[0] takes it"));
 }
 
 // Each op copied what it takes, and wrote all of it down for a message that shows sixty letters: minutes.
