@@ -98,11 +98,12 @@ TEST_F(Serving, RecordsThatAreShippedAreCountedAndListedOnDemand) {
   const Outcome usual = run_program({program, "cache", "ls"}, origin_variables());
   EXPECT_THAT(usual.out, HasSubstr("  user\n"));
   EXPECT_THAT(usual.out, testing::Not(HasSubstr("  shipped\n")));
-  EXPECT_THAT(usual.last_line(), testing::ContainsRegex(" tuning records, [0-9]+ of them shipped with the library "
-                                                        "\\(--shipped\\), 18 choices$"));
+  EXPECT_THAT(usual.last_line(), testing::ContainsRegex(" tuning records, [0-9]+ of them shipped \\(--shipped\\), 18 "
+                                                        "choices$"));
+  EXPECT_LE(usual.last_line().size(), 90u) << "there may be thousands of each";
   const Outcome all = run_program({program, "cache", "ls", "--shipped"}, origin_variables());
   EXPECT_THAT(all.out, AllOf(HasSubstr("  user\n"), HasSubstr("  shipped\n")));
-  EXPECT_THAT(all.last_line(), HasSubstr(" of them shipped with the library, 18 choices"));
+  EXPECT_THAT(all.last_line(), HasSubstr(" of them shipped, 18 choices"));
 }
 
 TEST_F(Serving, AnImportedBundleServesAsWell) {

@@ -55,6 +55,17 @@ TEST(Table, FitsUnlessItIsWide) {
   EXPECT_NE(wide.find(std::string(200, 'c') + "  more  12345\n"), std::string::npos);
 }
 
+// All steps of a program read the same.
+TEST(Table, OfAStepWithALongNameTheNameIsCut) {
+  Table table({{"name"}, {"more"}});
+  for (const char* step : {"layer_norm", "addmm"}) table.add({std::string(60, 'x') + "/" + step, std::string(90, 'y')});
+  table.add({"short", ""});
+  const std::string page = table.render(false, false);
+  EXPECT_NE(page.find("…/layer_norm  y"), std::string::npos) << page;
+  EXPECT_NE(page.find("…/addmm  y"), std::string::npos) << page;
+  EXPECT_NE(page.find("x…/addmm"), std::string::npos) << page;
+}
+
 TEST(Table, WhatIsTooWideGoesOnInTheNextLine) {
   Table table({{"kernel"}, {"n", Align::kRight}});
   const std::string word(45, 'k');
@@ -103,6 +114,15 @@ TEST(Fields, LongValuesGoOnBelowWhereTheyBegin) {
     EXPECT_TRUE(line.size() <= 100 || line == "      " + std::string(120, 'x')) << text;
   }
   EXPECT_EQ(lines, 5u) << text;
+}
+
+TEST(Fields, AWordThatOnlyItsPlaceMakesTooLongIsOnALineOfItsOwn) {
+  Fields fields;
+  const std::string word(96, 'w');
+  fields.add("  kernel", word);
+  fields.add("  why", "short");
+  fields.add("  path", word + "12345");  // longer than any line
+  EXPECT_EQ(fields.render(false), "  kernel\n    " + word + "\n  why     short\n  path    " + word + "12345\n");
 }
 
 TEST(Paragraph, IsBrokenAtBlanksAndIndented) {

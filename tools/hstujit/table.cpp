@@ -13,6 +13,7 @@ namespace hstujit {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+constexpr size_t kWordIndent = 4;  // of a long word below its field's name
 
 std::string_view escape(Tone tone) {
   switch (tone) {
@@ -33,8 +34,17 @@ std::string painted(const std::string& text, Tone tone, bool colour) {
   return fmt::format("{}{}\033[0m", escape(tone), text);
 }
 
+// As cut(), but of a program's step, NAME/STEP, the step stays: all of them have the same name.
+std::string cut_cell(const std::string& text, size_t width) {
+  const size_t slash = text.rfind('/');
+  if (slash == std::string::npos || display_width(text) <= width) return cut(text, width);
+  const size_t step = display_width(text.substr(slash));
+  if (step + 2 > width) return cut(text, width);
+  return cut(text.substr(0, slash), width - step) + text.substr(slash);
+}
+
 std::string padded(const Cell& cell, Align align, size_t width, bool colour) {
-  const std::string shown = cut(cell.text, width);
+  const std::string shown = cut_cell(cell.text, width);
   const std::string blanks(width - display_width(shown), ' ');
   const std::string text = painted(shown, cell.tone, colour);
   return align == Align::kRight ? blanks + text : text + blanks;
@@ -176,6 +186,15 @@ std::string Fields::render(bool colour) const {
     line += kGap;
     const size_t indent = display_width(line);
     for (const std::string& part : wrapped(value.text, kTableWidth - std::min(indent, kTableWidth / 2))) {
+      // A word that only its place makes too long for a line.
+      const size_t columns = display_width(part);
+      if (indent + columns > kTableWidth && kWordIndent + columns <= kTableWidth) {
+        if (line.find_first_not_of(' ') != std::string::npos) {
+          end_line(line);
+          text += line;
+        }
+        line.assign(kWordIndent, ' ');
+      }
       line += painted(part, value.tone, colour);
       end_line(line);
       text += line;

@@ -43,7 +43,7 @@ class Table {
 
   // Ends with a newline; no line ends with a blank. Columns that are empty in every row are left out. A table that is
   // not wide has no columns of Show::kWide, and takes at most kTableWidth: the widest of its texts go on in the next
-  // line, broken at blanks, and a word that is too long is cut; numbers never are.
+  // line, broken at blanks, and a word that is too long is cut, NAME/STEP before the step; numbers never are.
   std::string render(bool colour, bool wide) const;
   void print(bool wide) const;  // to standard output
 
@@ -56,7 +56,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// "name: value" lines whose values begin in one column.
+// "name: value" lines whose values begin in one column; a word that is too long for it is on a line of its own.
 class Fields {
  public:
   void add(std::string_view name, Cell value) { rows_.emplace_back(one_line(name), std::move(value)); }

@@ -102,10 +102,12 @@ size_t print_entries(const Json& report, bool wide, bool all) {
   if (!kernels.empty() && any_record) write_text(stdout, "\n");
   print_records(records, wide, all);
   if (!kernels.empty() || any_record) write_text(stdout, "\n");
-  print("{}, {}; {}{}, {}\n", count_text(static_cast<double>(kernels.size()), "kernel"),
-        bytes_text(number_of(report, "bytes")), count_text(static_cast<double>(records.size()), "tuning record"),
-        shipped > 0 ? fmt::format(", {} of them shipped with the library{}", shipped, all ? "" : " (--shipped)") : "",
-        count_text(static_cast<double>(member(report, "choices").size()), "choice"));
+  const std::string totals = fmt::format(
+      "{}, {}; {}{}, {}", count_text(static_cast<double>(kernels.size()), "kernel"),
+      bytes_text(number_of(report, "bytes")), count_text(static_cast<double>(records.size()), "tuning record"),
+      shipped > 0 ? fmt::format(", {} of them shipped{}", shipped, all ? "" : " (--shipped)") : "",
+      count_text(static_cast<double>(member(report, "choices").size()), "choice"));
+  write_text(stdout, paragraph(totals, 2));
   for (const Json& folder : member(report, "not_read"))
     print_error(fmt::format("{} is not read: {}", text_of(folder, "path"), text_of(folder, "problem")));
   return 0;
