@@ -226,8 +226,9 @@ bool is_program(const std::filesystem::path& path) {
 Status check_output(const std::filesystem::path& path) {
   HSTUJIT_ASSIGN_OR_RETURN(const Output output, find_output(path));
   HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, Folder::open(output.path.parent_path(), Trust::kAll));
-  if (::faccessat(AT_FDCWD, folder.path().c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    return file_error("write into folder", folder.path(), errno);
+  const std::filesystem::path place = folder.path().empty() ? "." : folder.path();
+  if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return file_error("write into folder", place, errno);
   return {};
 }
 
