@@ -114,6 +114,16 @@ target_link_libraries(example PRIVATE hstujit::hstujit m)
 run(COMMAND ${CMAKE_COMMAND} -S ${SCRATCH}/package -B ${SCRATCH}/package/build -DCMAKE_PREFIX_PATH=${all} -DCMAKE_C_COMPILER=${CC})
 run(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/package/build)
 check_example(${SCRATCH}/package/build/example)
+file(WRITE ${SCRATCH}/components/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(example LANGUAGES NONE)
+find_package(hstujit CONFIG REQUIRED COMPONENTS torch)
+")
+run(OUT output CODE code COMMAND ${CMAKE_COMMAND} -S ${SCRATCH}/components -B ${SCRATCH}/components/build
+    -DCMAKE_PREFIX_PATH=${all})
+string(REGEX REPLACE "[ \n]+" " " output "${output}")
+if(code EQUAL 0 OR NOT output MATCHES "the package has no components, and torch was asked for")
+  message(SEND_ERROR "find_package of a component says: ${output}")
+endif()
 
 # By pkg-config, after the tree was moved.
 set(moved ${SCRATCH}/moved)
