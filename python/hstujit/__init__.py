@@ -51,4 +51,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *operators.names()])
+    modules = (name for name, value in globals().items() if isinstance(value, type(operators)) and name[0] != "_")
+    special = (name for name in globals() if name.startswith("__"))
+    return sorted({*__all__, *operators.names(), *modules, *special})

@@ -181,6 +181,11 @@ class Others(unittest.TestCase):
         self.assertIn("eps: added to the variance; float, at least 0.\n", hstujit.layer_norm.__doc__)
         self.assertIn("; int, at least 0, at most 268435456.\n", hstujit.attention.__doc__)
 
+    def test_the_package_lists_what_is_for_its_users(self):
+        listed = dir(hstujit)
+        self.assertEqual({name for name in ("Any", "annotations", "did_you_mean", "shown") if name in listed}, set())
+        self.assertLessEqual({*hstujit.__all__, "attention", "__version__"}, set(listed))
+
     def test_every_direction_of_every_operator_has_a_documented_function(self):
         names = _interface.interfaces()
         self.assertGreaterEqual(len(names), 30)
