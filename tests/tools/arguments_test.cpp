@@ -155,6 +155,8 @@ TEST(Arguments, MistakesAreNamedAndExitWith2) {
       {{"prewarm", "--target", "H200"}, "there is no option --target, did you mean \"--arch\"?"},
       {{"check", "model.json"}, "\"model.json\" is one argument too many; a config is named by --config FILE"},
       {{"--config", "model.json", "check"}, "--config model.json stands before the command; its options come behind"},
+      {{"check", "--", "--config", "model.json"}, "--config model.json stands behind --, where options end; see"},
+      {{"emit", "--dir", "a"}, "there is no option --dir, did you mean \"--output\"?"},
       {{"completion", "tcsh"}, "SHELL: \"tcsh\" is not allowed; allowed: bash, fish, zsh"},
       {{"cache", "prune", "--max-bytes", "-0"}, "\"-0\" is no size; allowed: a whole number of bytes"},
       {{"cache", "prune", "--max-bytes", "0.4"}, "\"0.4\" is no size"},

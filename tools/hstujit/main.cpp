@@ -61,7 +61,7 @@ ExitCode run(int argc, char** argv) {
     app.parse(argc, argv);
     hstujit::check_given_values(app);
   } catch (const CLI::ParseError& error) {
-    return hstujit::refuse(app, error);
+    return hstujit::refuse(app, error, {argv, static_cast<size_t>(argc)});
   }
   const Status status = action();
   return status.ok() ? ExitCode::kDone : fail(status);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -67,6 +68,9 @@ std::string_view option_elsewhere(std::string_view wrong, const std::vector<std:
                                                                       {"--input", "--config"},
                                                                       {"--model", "--config"},
                                                                       {"--out-dir", "--output"},
+                                                                      {"--dir", "--output"},
+                                                                      {"--directory", "--output"},
+                                                                      {"--folder", "--output"},
                                                                       {"--out-dir", "--out"},
                                                                       {"--output-dir", "--output"},
                                                                       {"--out", "--output"},
@@ -167,6 +171,14 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
 
 constexpr std::string_view kBeforeCommand = "{} stands before the command; its options come behind it";
 
+// Where words that CLI11 leaves to the commands above the innermost one stand.
+std::string about_words_elsewhere(const std::string& words, std::span<const char* const> arguments) {
+  const auto dashes = std::ranges::find(arguments, std::string_view("--"));
+  if (dashes != arguments.end() && words == fmt::format("{}", fmt::join(std::next(dashes), arguments.end(), " ")))
+    return fmt::format("{} stands behind --, where options end", words);
+  return fmt::format(kBeforeCommand, words);
+}
+
 // What a command above the innermost one was given: it is no option of that, and no command either.
 std::string before_the_command(const CLI::App& command) {
   for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent()) {
@@ -258,7 +270,7 @@ void check_not_cut_off(int argc, const char* const* argv) {
   }
 }
 
-ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
+ExitCode refuse(const CLI::App& app, const CLI::ParseError& error, std::span<const char* const> arguments) {
   const CLI::App& command = named_command(app);
   const std::vector<std::string> rest = command.remaining();
   // The help of a command that there is not is no help.
@@ -277,7 +289,7 @@ ExitCode refuse(const CLI::App& app, const CLI::ParseError& error) {
   }
   const std::string before = before_the_command(command);
   const bool without_value = without_its_value(command) != nullptr;
-  std::string sentence = !before.empty()                 ? fmt::format(kBeforeCommand, before)
+  std::string sentence = !before.empty()                 ? about_words_elsewhere(before, arguments)
                          : rest.empty() || without_value ? in_our_words(command, error)
                                                          : about_the_rest(command, rest);
   std::string path;

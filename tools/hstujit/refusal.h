@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
 
 #include "tools/hstujit/exit_code.h"
 
@@ -18,7 +19,7 @@ void check_given_values(const CLI::App& app);
 // Throws it for an option that is written --name= with nothing behind it: CLI11 would take the next argument for it.
 void check_not_cut_off(int argc, const char* const* argv);
 
-// `error` as app.parse or check_given_values has thrown it.
-ExitCode refuse(const CLI::App& app, const CLI::ParseError& error);
+// `error` as app.parse or check_given_values has thrown it; `arguments` are the process's.
+ExitCode refuse(const CLI::App& app, const CLI::ParseError& error, std::span<const char* const> arguments);
 
 }  // namespace hstujit

@@ -12,9 +12,10 @@ namespace hstujit {
 
 namespace {
 
-// What is wrong with a part, and what still works without it, is a finding: it stands below, once.
-void add_part(Fields& fields, const std::string& name, const Json& part) {
-  if (member(part, "ok") != true) return fields.add(name, Cell("missing", Tone::kBad));
+// What is wrong with a part, which may be missing or of another build, and what still works without it, is a finding:
+// it stands below, once.
+void add_part(Fields& fields, const std::string& name, const Json& part, const char* unusable = "cannot be used") {
+  if (member(part, "ok") != true) return fields.add(name, Cell(unusable, Tone::kBad));
   const std::string version = driver_text(member(part, "version"));
   fields.add(name, Cell((version.empty() ? "" : version + ", ") + text_of(part, "path"), Tone::kGood));
 }
@@ -74,7 +75,9 @@ size_t print_report(const Json& report, const Options&) {
   }
   if (ordinal == 0) fields.add("GPU", "none");
   add_part(fields, "compiler", member(report, "compiler"));
-  add_part(fields, "NVRTC", member(report, "nvrtc"));
+  const bool asked = member(member(report, "compiler"), "ok") == true;
+  add_part(fields, "NVRTC", member(report, "nvrtc"),
+           asked ? "cannot be used" : "unknown: the compiler library opens it");
   add_part(fields, "host backend", member(report, "host_backend"));
   add_part(fields, "worker", member(report, "worker"));
   for (const Json& cache : member(report, "cache")) fields.add("cache", directory(cache));
