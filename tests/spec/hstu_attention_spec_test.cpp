@@ -116,7 +116,7 @@ TEST(HstuAttentionSpec, RulesBetweenFields) {
   EXPECT_THAT(error_of(R"({"max_attn_len": -1, "causal": false, "full_mask": false})"),
               HasSubstr("full_mask is false, but max_attn_len -1"));
   EXPECT_THAT(error_of(R"({"max_attn_len": -2, "causal": false})"),
-              StartsWith("ops[2].max_attn_len is -2; allowed: an integer from 0"));
+              StartsWith("ops[2].max_attn_len is -2; allowed: an integer from -1 to "));
   EXPECT_THAT(error_of(R"({"sla_k1": 2, "max_attn_len": 4})"),
               HasSubstr("max_attn_len is 4, but semi-local attention"));
   EXPECT_THAT(error_of(R"({"sla_k1": 2, "causal": false})"), HasSubstr("causal is false, but semi-local attention"));

@@ -59,7 +59,7 @@ struct HstuAttentionParams {
               "launches take num_targets, how many of the last rows of each sequence are targets"),
         field("target_group_size", &P::target_group_size, "targets are in groups of this many rows", 1, kMaxSeqLen),
         field("max_attn_len", &P::max_attn_len,
-              "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 with causal=false no mask", 0,
+              "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 with causal=false no mask", -1,
               kMaxSeqLen),
         field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
               kMaxSeqLen),
@@ -107,9 +107,7 @@ std::optional<T> read_attention_params(Json json, const std::string& path, Mista
 template <typename T>
 Json attention_schema() {
   Json schema = fields_schema<T>();
-  Json& window = schema["properties"]["max_attn_len"];
-  window["minimum"] = -1;
-  window["description"] =
+  schema["properties"]["max_attn_len"]["description"] =
       "window in ids, as window_size=(w, 0) of FlashAttention; 0 means none, -1 together with causal=false means no "
       "mask at all";
   return schema;
