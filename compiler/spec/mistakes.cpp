@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/spec/json_place.h"
+#include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -34,6 +35,24 @@ void Mistakes::miss(const std::string& path, std::string_view allowed) {
   add({path, Status(Code::kInvalidConfig, fmt::format("{} is missing; allowed: {}", path, allowed))});
 }
 
+namespace {
+
+constexpr size_t kLongestNumber = 60;  // digits that a message shows
+
+// The sentence with the number that stands at `byte` as it is written there: the value has lost the digits of one
+// beyond the range of integers, and how it was written.
+std::string with_number_as_written(std::string_view text, size_t byte, const Mistake& mistake) {
+  const std::string& sentence = mistake.status.message();
+  if (byte >= text.size() || (text[byte] != '-' && (text[byte] < '0' || text[byte] > '9'))) return sentence;
+  const std::string_view number = text.substr(byte, text.find_first_not_of("0123456789+-.eE", byte) - byte);
+  const Result<Json> value = parse_json(number);
+  const std::string shown = mistake.path + " is " + (value.ok() ? brief_json(*value) : "");
+  if (!value.ok() || !sentence.starts_with(shown)) return sentence;
+  return fmt::format("{} is {}{}", mistake.path, printable(number, kLongestNumber), sentence.substr(shown.size()));
+}
+
+}  // namespace
+
 Status Mistakes::joined(std::vector<std::string> lines, const std::string& rest) const {
   if (empty()) return {};
   constexpr size_t kLongestLine = 2000;
@@ -60,7 +79,8 @@ Status Mistakes::status(std::string_view text, const std::string& origin) const 
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> lines;
   for (const auto& [byte, mistake] : sorted) {
-    lines.push_back(fmt::format("{}:{}: {}", origin, line_and_column(text, byte), mistake->status.message()));
+    lines.push_back(
+        fmt::format("{}:{}: {}", origin, line_and_column(text, byte), with_number_as_written(text, byte, *mistake)));
   }
   return joined(std::move(lines), origin + ": ");
 }

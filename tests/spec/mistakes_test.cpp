@@ -321,6 +321,17 @@ TEST(Mistakes, ADeviceFileHasPlacesOfItsOwn) {
                                                          StartsWith(file + ":2:52: shared_memory is -1; allowed")));
 }
 
+// Those beyond the range of integers lost their last digits, 1e3 was 1000.0.
+TEST(Mistakes, NumbersAreShownAsTheyAreWritten) {
+  for (const char* number : {"18446744073709551615", "-9223372036854775809", "1e3", "2.50", "0", "1E+400"}) {
+    const std::string text =
+        fmt::format(R"({{"version": 1, "ops": [{{"name": "a", "op": "layer_norm", "width": {}}}]}})", number);
+    EXPECT_THAT(parse_config(text, "test", "").status().message(),
+                HasSubstr(std::string_view(number) == "1E+400" ? "the number 1E+400 is out of range"
+                                                               : fmt::format(".width is {}; allowed: ", number)));
+  }
+}
+
 // Those of `dtype` alone were, and of a dtype of integers none.
 TEST(Mistakes, NamesOfDataTypesAreUnderstoodInEveryField) {
   const auto error = [](const std::string& fields) {
