@@ -310,6 +310,26 @@ TEST(Outputs, AFolderThatIsMissingOrTakesNoFileIsRefusedBeforeTheWork) {
   }
 }
 
+// Each key had a failure of its own.
+TEST(Outputs, AFolderThatCannotBeMadeIsOneFailureOfEmit) {
+  const Scratch scratch;
+  const std::string file = scratch.file("file", "");
+  const Outcome refused = hstujit_tool({"emit", "--config", scratch.config(), "--arch", "sm_90a", "-o", file});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.err, "hstujit: cannot create folder \"" + file + "\": Not a directory\n");
+}
+
+// It may be of another build, and NVRTC be there.
+TEST(Doctor, NothingIsCalledMissingThatMayBeThere) {
+  const Scratch scratch;
+  const Outcome outcome =
+      hstujit_tool({"doctor", "--cache-dir", scratch.cache()},
+                   {{"HSTUJIT_COMPILER_LIBRARY", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}});
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\ncompiler +cannot be used\n"));
+  EXPECT_THAT(outcome.out, testing::ContainsRegex("\nNVRTC +unknown: the compiler library opens it\n"));
+  EXPECT_EQ(outcome.out.find("  missing\n"), std::string::npos);
+}
+
 TEST(Host, RunsAndAgreesWithTheReference) {
   const Scratch scratch;
   const std::vector<std::string> run = {"run",       "--config", scratch.config(R"("num_targets": 3)"),
