@@ -46,6 +46,7 @@ LAYERS = {
     "rank-1k-kept-groups-4": "the same, `backward_head_groups` 4", "ml-100k-groups-4": "ml-100k, all computed again, 4 groups",
     "ml-100k-kept": "ml-100k, all kept",
 }
+MIXES = {"hstujit": "hstu-jit", "triton": "public layer", "mix": "Triton rows, cuBLAS", "torch_compile": "torch.compile, cuBLAS"}
 PRODUCTS = {
     "131072x512x2048": "131072 × 512 × 2048", "131072x512x2048-dmat1": "its gradient of rows",
     "131072x512x2048-dmat2": "its gradient of weights", "131072x1536x512": "131072 × 1536 × 512",
@@ -145,6 +146,16 @@ def layers(path, report):
     return text
 
 
+def layer_mixes(path, report):
+    """Layers beside the public one and beside mixes of the best public parts, all in one run."""
+    lines = [["", *MIXES.values(), "best public / hstu-jit"]]
+    for row in report["peers"]["times"]:
+        for way in ("forward", "training"):
+            times = [row[mix][way] for mix in MIXES]
+            lines.append([f"{row['name']}, {way}", *(f"{time:.2f}" for time in times), f"{min(times[1:]) / times[0]:.2f}"])
+    return origin(path, report) + table(lines[0], lines[1:])
+
+
 def products(path, report):
     """PyTorch's time over ours, by kind; then some of the products, with what the tuner said of the untuned choice."""
     tuner = path.with_name("tune_" + path.name)
@@ -184,8 +195,11 @@ def products(path, report):
 # The block of each step's newest file; some have what others take beside it.
 BLOCKS = [
     ("cliffs", "cliffs", False, cliffs), ("few-tiles", "cliffs", False, few_tiles), ("delta", "delta", False, delta),
-    ("rows", "rows", True, rows_of_copy), ("layers", "layers", True, layers), ("products", "products", True, products),
+    ("rows", "rows", True, rows_of_copy), ("layers", "layers", True, layers), ("layer-mixes", "layers", True, layer_mixes),
+    ("products", "products", True, products),
 ]
+
+PARTS = {"layer-mixes": "_mixes_h100"}  # of the steps of these blocks, by the names of their files
 
 
 def main(arguments):
@@ -198,7 +212,7 @@ def main(arguments):
     present = options.page.read_text(encoding="utf-8")
     wanted = present
     for name, step, peers, render in BLOCKS:
-        if found := newest(options.results, step, peers):
+        if found := newest(options.results, step, peers, PARTS.get(name, "")):
             text = "\n".join(render(*found)) + "\n"
             wanted = with_block(wanted, text, options.page, f"<!-- {name}:begin -->", f"<!-- {name}:end -->")
     return bring_in_step(options.page, present, wanted, options.results, options.check)

@@ -21,10 +21,10 @@ LAYERS = ("<!-- layers:begin -->", "<!-- layers:end -->")
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
-def newest(folder, step, with_peers=True):
+def newest(folder, step, with_peers=True, part=""):
     """(path, report) of the step's last one, with times of others where it is to have them; None without any. A part of it has
-    another name."""
-    reports = [(path, load(path)) for path in folder.glob(f"{step}_????-??-??.json")]
+    another name: the step's and "_" and `part`."""
+    reports = [(path, load(path)) for path in folder.glob(f"{step}{part}_????-??-??.json")]
     known = [entry for entry in reports if entry[1].get("step") == step and ("peers" in entry[1] or not with_peers)]
     return max(known, key=lambda entry: (entry[1]["environment"]["date"], entry[0].name), default=None)
 
