@@ -161,6 +161,24 @@ def tune(report, repeated=None):
     return result, worst < LARGEST_DIFFERENCE
 
 
+UNSAID = {"warps": 0, "activation": "mufu", "lanes_arrive": False, "ping_pong": False, "split_kv": False, "pack_sequences": False}
+
+
+def candidate_times(report):
+    """Of each key every timed candidate, in us by the config's place in one list; what a config leaves out is its default."""
+    keys = load(report)["keys"]
+    places, recorded = {}, []
+    for key in keys:
+        us = {}
+        for timed in key["times"]:
+            config = json.dumps({field: value for field, value in timed["config"].items() if UNSAID.get(field) != value or field not in UNSAID})
+            us[places.setdefault(config, len(places))] = round(timed["median_us"], 1)
+        kept = ("name", "direction", "max_seq_len", "bucket", "short_sequences")
+        recorded.append({field: key[field] for field in kept if field in key} | {"us": us})
+    print(f"{len(keys)} keys, {sum(len(key['us']) for key in recorded)} times of {len(places)} configs")
+    return {"configs": [json.loads(config) for config in places], "keys": recorded}, True
+
+
 def emitted(said):
     """What emitted programs printed: a line "KERNEL: N rows, T ms" each."""
     with open(said, encoding="utf-8") as file:
@@ -286,7 +304,7 @@ def main():
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
     parser.add_argument("step", choices=(
         "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "profile", "startup",
-        "compare", "traffic", *BENCHES))
+        "compare", "traffic", "candidate_times", *BENCHES))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)

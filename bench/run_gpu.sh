@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
 # again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Seven more steps: "traffic", attention on other lengths; "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
+# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Eight more steps: "traffic", attention on other lengths; "candidate_times", what cost models are fitted to; "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
 # and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
@@ -352,6 +352,13 @@ if step traffic; then
     HSTUJIT_CACHE_DIR=$work/traffic python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" --config "$work/traffic.json" > "$peers" || failed=1
   fi
   record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
+fi
+
+# Times of candidates of random instances, for bench/fit_costs.cpp: CELLS_SEED (1), CELLS_COUNT (54), CELLS=--extremes.
+if step candidate_times; then
+  python3 "$here/random_cells.py" --seed "${CELLS_SEED:-1}" --count "${CELLS_COUNT:-54}" ${CELLS:-} > "$work/cells.json" || failed=1
+  $hstujit tune --config "$work/cells.json" --budget 600s --json --cache-dir "$work/cells" > "$work/cells_tune.json" 2> "$work/log" || failed=1
+  record candidate_times "$work/cells_tune.json" "$output/candidate_times_$day.json" || failed=1
 fi
 
 # Through PyTorch, too; it wants the Python package, and GENERATIVE_RECOMMENDERS as above.

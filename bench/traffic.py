@@ -52,6 +52,12 @@ def uniform(draw, law, count):
     return [draw.randint(law["min"], law["max"]) for _ in range(count)]
 
 
+def lonely(draw, law, count):
+    others = uniform(draw, law, count - 1)
+    others.insert(draw.randint(0, len(others)), draw.randint(law["low"], law["high"]))
+    return others
+
+
 LAWS = {law.__name__: law for law in (power, log_normal, two_humped, one_over, uniform)}
 
 
@@ -59,9 +65,7 @@ def lengths_of(law, seed):
     """Lengths of the law's sequences, the same for the same seed on every machine."""
     draw = random.Random(seed)
     if law["law"] == "lonely":
-        others = uniform(draw, law, law["sequences"] - 1)
-        others.insert(draw.randint(0, len(others)), draw.randint(law["low"], law["high"]))
-        return others
+        return lonely(draw, law, law["sequences"])
     lengths = LAWS[law["law"]](draw, law, law["sequences"])
     return [min(max(length, law["min"]), law["max"]) for length in lengths]
 
