@@ -230,6 +230,9 @@ std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
       .Case([&](hstu::ArgumentOp argument) -> Optional { return Expression{"params." + argument.getName().str()}; })
+      .Case([&](hstu::RoundOp round) -> Optional {
+        return call(round.getDtype().isBF16() ? "rounded_to<Bf16>" : "rounded_to<Fp16>", {a()});
+      })
       .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
       .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })
       .Case([&](math::ErfOp) -> Optional { return call("erff", {a()}); })

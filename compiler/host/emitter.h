@@ -62,6 +62,8 @@ class Emitter : public Ops {
   Value zero_lanes() { return broadcast(real(0)); }
   // first, first + 1, first + 2, ... as i32 lanes; `first` is an index.
   Value count_from(Value first);
+  // Values rounded to that type, which stay in fp32.
+  Value rounded(Value lanes, DataType dtype) { return to_fp32(from_fp32(lanes, dtype), dtype); }
   // a * b + c, contracted where the processor can.
   Value multiply_add(Value a, Value b, Value c);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/ir/hstu.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace hstujit {
@@ -32,6 +33,12 @@ Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, 
     if (operation.getNumRegions() != 0) {
       return Status(Code::kUnsupported, fmt::format("the host backend cannot compute {} inside a region function",
                                                     operation.getName().getStringRef().str()));
+    }
+    if (auto round = mlir::dyn_cast<hstu::RoundOp>(operation)) {
+      const mlir::Value lanes = emit.broadcast(mapping.lookup(round.getValue()));
+      const DataType dtype = round.getDtype().isBF16() ? DataType::kBf16 : DataType::kFp16;
+      mapping.map(round.getResult(), emit.rounded(lanes, dtype));
+      continue;
     }
     const bool over_lanes =
         llvm::any_of(operation.getOperands(), [&](mlir::Value operand) { return is_lanes(mapping.lookup(operand)); });

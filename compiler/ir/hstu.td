@@ -7,6 +7,7 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Hstu_Dialect : Dialect {
@@ -99,8 +100,9 @@ def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
   let description = [{
     `body` takes a value for each input: in fp32 `width` elements of a row or of a vector, or a scalar; a seed as i64. It
     yields `width` elements for each output: those of a row, or what the row adds to the sums. It consists of
-    elementwise arith and math operations, `hstu.reduce`, `hstu.splat` and `hstu.random`. Values are rounded to an
-    output's type once, when they are stored; sums over rows are sums of fp32.
+    elementwise arith and math operations, `hstu.reduce`, `hstu.splat`, `hstu.random` and `hstu.round`. Values are
+    rounded to an output's type when they are stored, and before that only by `hstu.round`; sums over rows are sums of
+    fp32.
 
     `groups`, 1 where it is not there, cuts a row into groups of neighbouring elements. A number of the row is then one
     for each group: what is reduced are the elements of a group, and each element sees the number of its own.
@@ -154,6 +156,13 @@ def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$first);
   let results = (outs Hstu_Elements:$result);
   let assemblyFormat = "$seed `,` $offset `columns` $columns `from` $first `:` type($result) attr-dict";
+}
+
+def Hstu_RoundOp : Hstu_Op<"round", [Pure, SameOperandsAndResultType]> {
+  let summary = "elements that are rounded to nearest to a 16-bit type, in fp32; the derivative is 1";
+  let arguments = (ins AnyTypeOf<[F32, Hstu_Elements]>:$value, TypeAttrOf<AnyTypeOf<[F16, BF16]>>:$dtype);
+  let results = (outs AnyTypeOf<[F32, Hstu_Elements]>:$result);
+  let assemblyFormat = "$value `to` $dtype `:` type($value) attr-dict";
 }
 
 def Hstu_GemmOp : Hstu_Op<"gemm", [IsolatedFromAbove]> {

@@ -116,6 +116,11 @@ mlir::Value RowBuilder::splat(Value number) {
   return hstu::SplatOp::create(builder_, ops_.location(), elements_, number);
 }
 
+mlir::Value RowBuilder::rounded(Value elements, DataType dtype) {
+  if (dtype == DataType::kFp32) return elements;
+  return hstu::RoundOp::create(builder_, ops_.location(), elements, memory_type(builder_, dtype));
+}
+
 mlir::Value RowBuilder::sigmoid(Value x) {
   const Value half = elements(0.5);
   return ops_.fma(half, ops_.tanh(ops_.mulf(x, half)), half);

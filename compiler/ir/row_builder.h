@@ -28,6 +28,8 @@ class RowBuilder {
   Value mean(Value elements);
   // A number for each element.
   Value splat(Value number);
+  // Elements rounded to that type, which stay in fp32. Gradients are not rounded there.
+  Value rounded(Value elements, DataType dtype);
   // A constant for each element.
   Value elements(double value) { return ops_.real(value, elements_); }
   // With no infinity on the way for any finite x; silu is x * sigmoid(x).

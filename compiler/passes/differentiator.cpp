@@ -106,6 +106,7 @@ std::optional<Derivative> Differentiator::rule(Value y) {
         return just(
             hstu::SplatOp::create(ops_.builder(), ops_.location(), type(), materialize(d(0), operand(0).getType())));
       })
+      .Case([&](hstu::RoundOp) -> Optional { return d(0); })
       .Case([&](math::ErfOp) -> Optional {
         const Value gauss = ops_.exp(ops_.negf(ops_.mulf(operand(0), operand(0))));
         return scale(d(0), ops_.mulf(gauss, constant(2 * std::numbers::inv_sqrtpi)));

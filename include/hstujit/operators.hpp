@@ -156,6 +156,8 @@ struct AddTimestampPositionalEmbeddings {
   TimeBucketFn time_bucket_fn = TimeBucketFn::sqrt;
   // launches take query_time, which ages are counted to; else that is a sequence's last timestamp
   bool query_time = false;
+  // alpha times a row, and the sum of its two embeddings, are rounded to dtype before they are added
+  bool round_embeddings = false;
 
   std::string json() const {
     detail::InstanceText text("add_timestamp_positional_embeddings");
@@ -168,6 +170,7 @@ struct AddTimestampPositionalEmbeddings {
     text.add("interleave_targets", interleave_targets, false);
     text.add("time_bucket_fn", time_bucket_fn, TimeBucketFn::sqrt);
     text.add("query_time", query_time, false);
+    text.add("round_embeddings", round_embeddings, false);
     return text.str();
   }
 };

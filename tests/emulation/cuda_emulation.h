@@ -342,6 +342,7 @@ inline float half_to_float(u32 half) { return unpack_16bit(false, half); }
 inline u32 round_to_bf16x2(float low, float high) { return pack_16bit(true, low, high); }
 inline u32 round_to_f16x2(float low, float high) { return pack_16bit(false, low, high); }
 #include "common/pack.cuh"
+#include "common/rounded_to.cuh"
 
 template <int kBytes>
 void cp_async(u32 destination, const void* source, bool valid) {

@@ -260,6 +260,66 @@ class Functions(unittest.TestCase):
             heads = torch.ones(2), torch.zeros(2), 1e-5
             functional.hstu_norm_mul_dropout(x, u, *heads, 0, False, group_norm=True, num_heads=2, linear_dim=3)
 
+    @staticmethod
+    def timestamp_embeddings(function, x, at, of_age, targets, **options):
+        offsets, times = torch_cases.offsets(), torch.tensor([100, 400, 7000, 50, 90, 1000, 1500, 9000])
+        return function(
+            alpha=22.6,
+            max_seq_len=8,
+            max_contextual_seq_len=1,
+            position_embeddings_weight=at,
+            timestamp_embeddings_weight=of_age,
+            seq_offsets=offsets,
+            seq_lengths=offsets.diff(),
+            seq_embeddings=x,
+            timestamps=times[: len(x)],
+            num_targets=targets,
+            interleave_targets=False,
+            **options,
+        )
+
+    def test_embeddings_are_rounded_as_the_packages_round_them(self):
+        """To the last bit, where the row and the tables nearly cancel. Tables of one row need no index."""
+        for dtype in (torch.bfloat16, torch.float16):
+            x = torch_cases.tensor(8, 64).to(dtype).requires_grad_()
+            at, of_age = torch_cases.tensor(1, 64, seed=1), torch_cases.tensor(1, 64, seed=2)
+            at = (at - (22.6 * x[:1].detach()).float()).requires_grad_()
+            for tables in ((at, of_age), (at.detach().to(dtype), of_age.to(dtype))):
+                expected = x * 22.6 + (tables[0] + tables[1]).to(dtype)
+                once = functional.add_timestamp_positional_embeddings
+                self.assertFalse(torch.equal(self.timestamp_embeddings(once, x, *tables, None), expected))
+                asked = self.timestamp_embeddings(once, x, *tables, None, round_embeddings=True)
+                self.assertTrue(torch.equal(asked, expected))
+                for package in (generative_recommenders, tzrec):
+                    ours = package.add_timestamp_positional_embeddings
+                    out = self.timestamp_embeddings(ours, x, *tables, None)
+                    self.assertTrue(torch.equal(out, expected))
+                    exact = self.timestamp_embeddings(ours, x, *tables, None, round_embeddings=False)
+                    self.assertFalse(torch.equal(exact, expected))
+            out = self.timestamp_embeddings(tzrec.add_timestamp_positional_embeddings, x, at, of_age, None)
+            theirs = x * 22.6 + (at.expand(8, 64) + of_age).to(dtype)
+            dout = torch_cases.tensor(8, 64, seed=3).to(dtype)
+            found, expected = (torch.autograd.grad(y, (x, at), dout) for y in (out, theirs))
+            self.assertTrue(torch.equal(found[0], expected[0]))
+            torch.testing.assert_close(found[1], expected[1])
+
+    def test_more_targets_than_rows_are_taken_as_the_packages_take_them(self):
+        """As many as there are rows, in int32 too. What is no number of targets is refused as before."""
+        x, at, of_age = torch_cases.tensor(8, 16), torch_cases.tensor(9, 16, seed=1), torch_cases.tensor(4, 16, seed=2)
+        rows = torch_cases.offsets().diff()
+        for package in (generative_recommenders, tzrec):
+            ours = package.add_timestamp_positional_embeddings
+            expected = self.timestamp_embeddings(ours, x, at, of_age, rows)
+            for more in (rows + 3, (rows + 1).int()):
+                self.assertTrue(torch.equal(self.timestamp_embeddings(ours, x, at, of_age, more), expected))
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "num_targets"):
+                    self.timestamp_embeddings(ours, x, at, of_age, more, clamp_targets=False)
+            for wrong in (rows - 9, rows[1:], rows.float()):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "num_targets"):
+                    self.timestamp_embeddings(ours, x, at, of_age, wrong)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "num_targets"):
+            self.timestamp_embeddings(functional.add_timestamp_positional_embeddings, x, at, of_age, rows + 3)
+
     def test_padded_and_back(self):
         values, offsets = torch_cases.tensor(8, 4).requires_grad_(), torch_cases.offsets()
         dense = functional.jagged_to_padded_dense(values, offsets, 5, 2.0)

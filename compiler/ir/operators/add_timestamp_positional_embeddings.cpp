@@ -40,9 +40,12 @@ Result<Module> build_add_timestamp_positional_embeddings(mlir::MLIRContext& cont
   at.find("position_embeddings_weight", at.clamped(position, "position_embeddings_weight"));
   at.find("timestamp_embeddings_weight", find_bucket(at, positional.params()));
   Ops& ops = row.ops();
+  const mlir::Value at_position = row.input("position_embeddings_weight");
+  const mlir::Value of_age = row.input("timestamp_embeddings_weight");
   const mlir::Value scaled = ops.mulf(row.input("seq_embeddings"), row.splat(row.input("alpha")));
-  const mlir::Value with_position = ops.addf(scaled, row.input("position_embeddings_weight"));
-  return row.finish({ops.addf(with_position, row.input("timestamp_embeddings_weight"))});
+  if (!positional.params().round_embeddings) return row.finish({ops.addf(ops.addf(scaled, at_position), of_age)});
+  const DataType dtype = positional.dtype();
+  return row.finish({ops.addf(row.rounded(scaled, dtype), row.rounded(ops.addf(at_position, of_age), dtype))});
 }
 
 }  // namespace hstujit

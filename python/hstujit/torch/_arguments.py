@@ -57,6 +57,18 @@ def like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor, name: str =
     return None if counts is None else integers_as(name, counts, offsets.dtype)
 
 
+def targets_of(counts: torch.Tensor | None, offsets: torch.Tensor, clamps: bool) -> torch.Tensor | None:
+    """``num_targets``, with ``clamps`` no more of them than a sequence has rows.
+
+    A GPU's kernels need no such limit, and a launch looks at it with ``HSTUJIT_CHECK=1`` alone, so there they stay.
+    """
+    targets = like_offsets(counts, offsets)
+    if targets is None or not clamps or targets.device.type != "cpu":
+        return targets
+    rows = offsets.diff()
+    return torch.minimum(targets, rows) if targets.shape == rows.shape else targets
+
+
 def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Integers as ``dtype``. One that it has no room for is refused where it can be read without waiting for a GPU.
 

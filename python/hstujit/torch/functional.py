@@ -27,6 +27,7 @@ from ._arguments import (
     moved_rows,
     padded_rows,
     rows_to_move,
+    targets_of,
     weight_like,
 )
 from ._explained import calling
@@ -44,6 +45,7 @@ torch.fx.wrap("check_heads")
 torch.fx.wrap("delta_len_of")
 torch.fx.wrap("like_offsets")
 torch.fx.wrap("integers_as")
+torch.fx.wrap("targets_of")
 torch.fx.wrap("weight_like")
 
 
@@ -254,10 +256,17 @@ def add_timestamp_positional_embeddings(
     time_bucket_increments: float = 60.0,
     kernel: Any = None,
     query_time: torch.Tensor | None = None,
+    round_embeddings: bool = False,
+    clamp_targets: bool = False,
 ) -> torch.Tensor:
     """Rows times alpha, plus the embeddings of each one's position and age.
 
-    ``timestamps`` are (L), in seconds. Ages are counted to ``query_time``, (B), or to the sequence's last timestamp.
+    Args:
+        timestamps: (L), in seconds.
+        query_time: (B), which ages are counted to; None: each sequence's last timestamp.
+        round_embeddings: as the public packages, in 16-bit types rounds alpha times a row, and the sum of the two
+            embeddings, before it adds them; else rounds once.
+        clamp_targets: more targets than a sequence has rows are as many as it has; else they are refused.
     """
     return _ops.add_timestamp_positional_embeddings(
         contiguous_rows(seq_embeddings),
@@ -268,10 +277,11 @@ def add_timestamp_positional_embeddings(
         seq_offsets,
         integers_as("timestamps", timestamps, torch.int64),
         max_contextual_seq_len,
-        num_targets=like_offsets(num_targets, seq_offsets),
+        num_targets=targets_of(num_targets, seq_offsets, clamp_targets),
         query_time=None if query_time is None else integers_as("query_time", query_time, torch.int64),
         interleave_targets=interleave_targets and num_targets is not None,
         time_bucket_fn=time_bucket_fn,
+        round_embeddings=round_embeddings,
     )
 
 

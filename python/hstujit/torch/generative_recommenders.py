@@ -38,6 +38,8 @@ add_timestamp_positional_embeddings = in_order(
     "alpha, max_seq_len, max_contextual_seq_len, position_embeddings_weight, timestamp_embeddings_weight, seq_offsets, "
     "seq_lengths, seq_embeddings, timestamps, num_targets, interleave_targets, time_bucket_fn, kernel",
     __name__,
+    round_embeddings=True,
+    clamp_targets=True,
 )
 hstu_compute_output = in_order(
     functional_layer.hstu_compute_output,

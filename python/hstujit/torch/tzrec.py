@@ -34,6 +34,8 @@ add_timestamp_positional_embeddings = in_order(
     "seq_lengths, seq_embeddings, timestamps, num_targets, interleave_targets, time_bucket_fn, "
     "time_bucket_increments, kernel, query_time",
     __name__,
+    round_embeddings=True,
+    clamp_targets=True,
 )
 hstu_compute_uqvk = in_order(
     functional_layer.hstu_compute_uqvk,

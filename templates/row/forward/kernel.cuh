@@ -1,7 +1,8 @@
 // The forward direction of operators over rows: no thread keeps anything of a row that is over.
-#include "row/groups.cuh"  // where Groups
-#include "row/random.cuh"  // where Random
-#include "row/ring.cuh"    // where Ring
+#include "common/rounded_to.cuh"  // where rounded_to
+#include "row/groups.cuh"         // where Groups
+#include "row/random.cuh"         // where Random
+#include "row/ring.cuh"           // where Ring
 #include "row/rows.cuh"
 #include "row/sequences.cuh"  // where Sequences
 

@@ -1,7 +1,9 @@
 // The reference of add_timestamp_positional_embeddings against values worked out by hand from docs/ops.md.
 #include <gtest/gtest.h>
 
+#include "compiler/spec/closeness.h"
 #include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"
+#include "compiler/spec/rounding.h"
 #include "tests/row/sequence_values.h"
 
 namespace hstujit {
@@ -132,6 +134,113 @@ TEST(AddTimestampPositionalEmbeddings, EachSequenceByItself) {
   Numbers of_ages = gradient("dtimestamp_embeddings_weight");
   of_ages.resize(4);
   EXPECT_EQ(of_ages, (Numbers{18, 12, 1, 0}));
+}
+
+constexpr DataType k16Bits[] = {DataType::kBf16, DataType::kFp16};
+
+TimestampPositionParams rounding_params(DataType dtype) {
+  TimestampPositionParams params;
+  params.dtype = dtype;
+  params.round_embeddings = true;
+  return params;
+}
+
+// One row each of x, of both tables and of times, by which every row finds these.
+RowValues one_row(double alpha, double x, double at, double of_age) {
+  return {{"seq_embeddings", {x}},
+          {"position_embeddings_weight", {at}},
+          {"timestamp_embeddings_weight", {of_age}},
+          {"alpha", {alpha}},
+          {"time_bucket_increments", {60}},
+          {"timestamps", {0}},
+          {"max_contextual_seq_len", {0}}};
+}
+
+double out_of(const TimestampPositionParams& params, const RowValues& values) {
+  return sequences_output(make_spec(params), Direction::kForward, {{1}, {}, 1, {}}, values, "out").at(0);
+}
+
+// u is half of what numbers of that type from 1 to 2 are apart.
+TEST(AddTimestampPositionalEmbeddings, EmbeddingsAreRoundedBeforeTheyAreAdded) {
+  for (const DataType dtype : k16Bits) {
+    const TimestampPositionParams rounding = rounding_params(dtype);
+    TimestampPositionParams exact = rounding;
+    exact.round_embeddings = false;
+    const double u = unit_roundoff(dtype);
+    // 1 + u/2 is 1, as 1 + u is, a tie to even; 1 + 3u/2 is 1 + 2u, and 1 + 3u is 1 + 4u.
+    for (const auto& [added, rounded] : {std::pair{0.5, 0.0}, {1.0, 0.0}, {1.5, 2.0}, {3.0, 4.0}}) {
+      const RowValues of_tables = one_row(-1, 1, 1, added * u), of_rows = one_row(1 + added * u, 1, 0, -1);
+      for (const RowValues& values : {of_tables, of_rows}) {
+        EXPECT_EQ(out_of(exact, values), added * u) << added;
+        EXPECT_EQ(out_of(rounding, values), rounded * u) << added;
+      }
+    }
+    // The sum of both tables, not each of them: in fp32 they may cancel.
+    EXPECT_EQ(out_of(rounding, one_row(0, 0, 1 + u / 2, -1)), u / 2);
+  }
+}
+
+TEST(AddTimestampPositionalEmbeddings, RoundingToFp32IsNoRounding) {
+  const auto key = [](const char* dtype, bool rounds) {
+    const Json json = {
+        {"op", "add_timestamp_positional_embeddings"}, {"width", 8}, {"dtype", dtype}, {"round_embeddings", rounds}};
+    return key_text(**parse_op_spec(json, ""));
+  };
+  EXPECT_EQ(key("fp32", true), key("fp32", false));
+  EXPECT_NE(key("bf16", true), key("bf16", false));
+}
+
+// Of one sequence of so many rows that are all alike: whether each row may be `out`.
+bool may_be(const TimestampPositionParams& params, const RowValues& row, const Numbers& out) {
+  const auto spec = make_spec(params);
+  const Signature signature = spec.signature(Direction::kForward);
+  std::vector<HostValue> values(signature.size());
+  const auto rows = static_cast<int64_t>(out.size());
+  for (size_t i = 0; i < signature.size(); ++i) {
+    HostTensor& tensor = values[i].tensor;
+    if (signature[i].name == "seq_offsets") tensor = {{2}, {}, {0, rows}};
+    const auto given = row.find(signature[i].name);
+    if (given == row.end()) continue;
+    const double number = given->second.at(0);
+    const bool of_rows = signature[i].name == "seq_embeddings" || signature[i].name == "timestamps";
+    if (signature[i].kind != ArgumentKind::kTensor) {
+      values[i].scalar = number;
+    } else if (is_integer(signature[i].dtype)) {
+      tensor = {{rows}, {}, std::vector<int64_t>(out.size(), static_cast<int64_t>(number))};
+    } else {
+      tensor = {{of_rows ? rows : 1, 1}, Numbers(of_rows ? out.size() : 1, number), {}};
+    }
+  }
+  std::vector<HostValue> reference = values;
+  const Lengths lengths{{rows}, {}, rows, {}};
+  spec.reference(Direction::kForward, lengths, reference);
+  const auto index = static_cast<size_t>(find_argument(signature, "out"));
+  return ReferenceComparison(spec, Direction::kForward, lengths, values, reference).of(index, out).good();
+}
+
+// What fp32 may leave on either side of the bound between two numbers may be rounded to either. What is farther from
+// that bound, and what no such choice explains, is wrong. All are cancelled by a row of -1.
+TEST(AddTimestampPositionalEmbeddings, ABoundBetweenTwoNumbersMayBeOnEitherSide) {
+  for (const DataType dtype : k16Bits) {
+    const TimestampPositionParams params = rounding_params(dtype);
+    const double u = unit_roundoff(dtype), near = 0x1p-24;
+    const auto near_bound = one_row(-1, 1, 1, u + near), far_from_it = one_row(-1, 1, 1, u + u / 8);
+    EXPECT_TRUE(may_be(params, near_bound, {2 * u}));
+    EXPECT_TRUE(may_be(params, near_bound, {0}));
+    EXPECT_FALSE(may_be(params, near_bound, {32 * u}));
+    EXPECT_TRUE(may_be(params, far_from_it, {2 * u}));
+    EXPECT_FALSE(may_be(params, far_from_it, {0}));
+    // Of many rows, too: all are near the bound, or none.
+    EXPECT_TRUE(may_be(params, near_bound, Numbers(50, 0)));
+    EXPECT_FALSE(may_be(params, far_from_it, Numbers(50, 0)));
+    // The other factor.
+    EXPECT_TRUE(may_be(params, one_row(1 + u + near, 1, 0, -1), {0}));
+    EXPECT_FALSE(may_be(params, one_row(1 + u + u / 8, 1, 0, -1), {0}));
+    // One rounding only: neither value is near a bound.
+    TimestampPositionParams exact = params;
+    exact.round_embeddings = false;
+    EXPECT_FALSE(may_be(exact, near_bound, {0}));
+  }
 }
 
 }  // namespace

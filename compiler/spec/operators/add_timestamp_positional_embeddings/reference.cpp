@@ -3,7 +3,7 @@
 
 #include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"
 #include "compiler/spec/random.h"
-#include "compiler/spec/sequence_reference.h"
+#include "compiler/spec/rounding.h"
 
 namespace hstujit {
 
@@ -59,6 +59,26 @@ int64_t AddTimestampPositionalEmbeddingsSpec::bucket(int64_t age, double increme
   return static_cast<int64_t>(std::clamp(value, 0.0F, static_cast<float>(buckets - 1)));
 }
 
+template <typename Visit>
+void AddTimestampPositionalEmbeddingsSpec::visit_rows(SequenceReference& call, const Lengths& lengths,
+                                                      int64_t positions, int64_t buckets, Visit visit) const {
+  const int64_t context = call.integer("max_contextual_seq_len"), last = positions - 1;
+  const double increments = call.real("time_bucket_increments");
+  int64_t first = 0;
+  for (size_t b = 0; b < lengths.rows.size(); ++b) {
+    const int64_t rows = lengths.rows[b], targets = params_.num_targets ? lengths.num_targets[b] : 0;
+    const int64_t high = first_target(params_, rows, targets);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t position =
+          i < context ? std::min(i, last) : std::clamp<int64_t>(high - std::min(i, high) + context, 0, last);
+      const int64_t now = params_.query_time ? call.element("query_time", static_cast<int64_t>(b))
+                                             : call.element("timestamps", first + rows - 1);
+      visit(first + i, position, bucket(now - call.element("timestamps", first + i), increments, buckets));
+    }
+    first += rows;
+  }
+}
+
 void AddTimestampPositionalEmbeddingsSpec::reference_rows(Direction direction, const Lengths& lengths,
                                                           std::vector<HostValue>& values) const {
   SequenceReference call(*this, direction, values);
@@ -71,33 +91,62 @@ void AddTimestampPositionalEmbeddingsSpec::reference_rows(Direction direction, c
     call.resize(ages, generated_sizes(lengths).at("Kt"), params_.width);
   }
   call.resize(forward ? "out" : "dseq_embeddings", lengths.total_rows(), params_.width);
-  const int64_t context = call.integer("max_contextual_seq_len"), last = call.rows(positions) - 1;
-  const double alpha = call.real("alpha"), increments = call.real("time_bucket_increments");
-  int64_t first = 0;
-  for (size_t b = 0; b < lengths.rows.size(); ++b) {
-    const int64_t rows = lengths.rows[b], targets = params_.num_targets ? lengths.num_targets[b] : 0;
-    const int64_t high = first_target(params_, rows, targets);
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t row = first + i;
-      const int64_t position =
-          i < context ? std::min(i, last) : std::clamp<int64_t>(high - std::min(i, high) + context, 0, last);
-      const int64_t now = params_.query_time ? call.element("query_time", static_cast<int64_t>(b))
-                                             : call.element("timestamps", first + rows - 1);
-      const int64_t age = bucket(now - call.element("timestamps", row), increments, call.rows(ages));
-      const std::span<double> at = call.row(positions, position), of_age = call.row(ages, age);
-      for (size_t c = 0; c < width; ++c) {
-        if (forward) {
-          call.row("out", row)[c] = alpha * call.row("seq_embeddings", row)[c] + at[c] + of_age[c];
-        } else {
-          const double dout = call.row("dout", row)[c];
-          call.row("dseq_embeddings", row)[c] = alpha * dout;
-          at[c] += dout;
-          of_age[c] += dout;
-        }
+  const double alpha = call.real("alpha");
+  const auto rounded = [&](double value) { return params_.round_embeddings ? round_to(params_.dtype, value) : value; };
+  visit_rows(call, lengths, call.rows(positions), call.rows(ages), [&](int64_t row, int64_t position, int64_t age) {
+    const std::span<double> at = call.row(positions, position), of_age = call.row(ages, age);
+    for (size_t c = 0; c < width; ++c) {
+      if (forward) {
+        call.row("out", row)[c] = rounded(alpha * call.row("seq_embeddings", row)[c]) + rounded(at[c] + of_age[c]);
+      } else {
+        const double dout = call.row("dout", row)[c];
+        call.row("dseq_embeddings", row)[c] = alpha * dout;
+        at[c] += dout;
+        of_age[c] += dout;
       }
     }
-    first += rows;
+  });
+}
+
+std::vector<std::vector<double>> AddTimestampPositionalEmbeddingsSpec::error_variances(
+    Direction direction, const std::vector<HostValue>& inputs, const std::vector<bool>& sequences) const {
+  if (direction == Direction::kBackward || !params_.round_embeddings) return {};
+  const Signature signature = this->signature(direction);
+  const auto integers = [&](const char* name) {
+    return inputs[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
+  };
+  Lengths lengths;
+  const std::vector<int64_t> offsets = integers("seq_offsets");
+  std::vector<bool> asked;  // by row
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    lengths.rows.push_back(offsets[b + 1] - offsets[b]);
+    asked.insert(asked.end(), static_cast<size_t>(lengths.rows.back()), sequences.empty() || sequences[b]);
   }
+  if (params_.num_targets) lengths.num_targets = integers("num_targets");
+
+  std::vector<HostValue> values = inputs;
+  SequenceReference call(*this, direction, values);
+  const double alpha = call.real("alpha");
+  const auto width = static_cast<size_t>(params_.width);
+  const std::string positions = "position_embeddings_weight", ages = "timestamp_embeddings_weight";
+  std::vector<std::vector<double>> variances(signature.size());
+  std::vector<double>& out = variances[static_cast<size_t>(find_argument(signature, "out"))];
+  out.resize(asked.size() * width);
+  visit_rows(call, lengths, call.rows(positions), call.rows(ages), [&](int64_t row, int64_t position, int64_t age) {
+    if (!asked[static_cast<size_t>(row)]) return;
+    const std::span<double> at = call.row(positions, position), of_age = call.row(ages, age);
+    for (size_t c = 0; c < width; ++c)
+      out[static_cast<size_t>(row) * width + c] =
+          rounding_choice(alpha * call.row("seq_embeddings", row)[c]) + rounding_choice(at[c] + of_age[c]);
+  });
+  return variances;
+}
+
+double AddTimestampPositionalEmbeddingsSpec::rounding_choice(double value) const {
+  constexpr double kArithmetic = 0x1p-22, kStep = 0x1p-149;  // of fp32
+  const double off = kArithmetic * std::abs(value) + kStep;
+  const double distance = round_to(params_.dtype, value + off) - round_to(params_.dtype, value - off);
+  return std::isfinite(distance) ? distance * distance : 0;
 }
 
 }  // namespace hstujit

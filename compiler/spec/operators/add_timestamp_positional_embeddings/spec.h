@@ -3,12 +3,14 @@
 #pragma once
 
 #include "compiler/spec/operators/add_positional_embeddings/positions.h"
+#include "compiler/spec/sequence_reference.h"
 
 namespace hstujit {
 
 struct TimestampPositionParams : PositionParams {
   std::string time_bucket_fn = "sqrt";
   bool query_time = false;
+  bool round_embeddings = false;
 
   static constexpr auto fields() {
     using P = TimestampPositionParams;
@@ -17,8 +19,12 @@ struct TimestampPositionParams : PositionParams {
         std::make_tuple(
             field("time_bucket_fn", &P::time_bucket_fn, "how an age becomes a bucket").one_of("sqrt log"),
             field("query_time", &P::query_time,
-                  "launches take query_time, which ages are counted to; else that is a sequence's last timestamp")));
+                  "launches take query_time, which ages are counted to; else that is a sequence's last timestamp"),
+            field("round_embeddings", &P::round_embeddings,
+                  "alpha times a row, and the sum of its two embeddings, are rounded to dtype before they are added")));
   }
+
+  void make_canonical() { round_embeddings = round_embeddings && dtype != DataType::kFp32; }
 };
 
 // Forward: seq_embeddings (L, D), position_embeddings_weight (Kp, D), timestamp_embeddings_weight (Kt, D), alpha
@@ -34,6 +40,9 @@ class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<Times
       : SequenceOperator(kOp, std::move(params)) {}
   double operations(Direction) const override { return 3; }
   std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const override;
+  // Of forward with round_embeddings: what rounds to another value where it is off by a rounding of fp32.
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const override;
 
  protected:
   bool has_backward_kernel() const override { return true; }
@@ -44,6 +53,14 @@ class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<Times
  private:
   // The bucket of an age in seconds, in fp32 as every implementation computes it.
   int64_t bucket(int64_t age, double increments, int64_t buckets) const;
+  // Calls visit(row, position, bucket) for each row of all sequences: which rows of both tables it finds, that have so
+  // many.
+  template <typename Visit>
+  void visit_rows(SequenceReference& call, const Lengths& lengths, int64_t positions, int64_t buckets,
+                  Visit visit) const;
+  // Of a value that is computed in fp32 and then rounded to the type of rows: the square of the distance of the two
+  // numbers that it may become, 0 where that is one.
+  double rounding_choice(double value) const;
 };
 
 }  // namespace hstujit

@@ -1,0 +1,50 @@
+module {
+  func.func @row_outputs(%arg0: f32 {hstu.name = "seq_embeddings"}, %arg1: f32 {hstu.name = "position_embeddings_weight"}, %arg2: f32 {hstu.name = "timestamp_embeddings_weight"}, %arg3: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "out"}) {
+    %0 = arith.mulf %arg0, %arg3 : f32
+    %1 = hstu.round %0 to f16 : f32
+    %2 = arith.addf %arg1, %arg2 : f32
+    %3 = hstu.round %2 to f16 : f32
+    %4 = arith.addf %1, %3 : f32
+    return %4 : f32
+  }
+  func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "timestamp_embeddings_weight"}) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %cst_0 = arith.constant 9.99999997E-7 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %0 = hstu.element "seq_offsets"[%arg0]
+    %1 = arith.addi %arg0, %c1 : index
+    %2 = hstu.element "seq_offsets"[%1]
+    %3 = arith.subi %2, %0 : index
+    %4 = arith.minsi %arg1, %3 : index
+    %5 = hstu.argument "max_contextual_seq_len" : index
+    %6 = arith.subi %3, %4 : index
+    %7 = arith.addi %6, %5 : index
+    %8 = arith.cmpi slt, %arg1, %5 : index
+    %9 = arith.select %8, %arg1, %7 : index
+    %10 = hstu.extent "position_embeddings_weight"
+    %11 = arith.subi %10, %c1 : index
+    %12 = arith.minsi %9, %11 : index
+    %13 = arith.maxsi %12, %c0 : index
+    %14 = arith.subi %2, %c1 : index
+    %15 = hstu.element "timestamps"[%14]
+    %16 = arith.addi %0, %arg1 : index
+    %17 = hstu.element "timestamps"[%16]
+    %18 = arith.subi %15, %17 : index
+    %19 = arith.index_cast %18 : index to i64
+    %20 = arith.sitofp %19 : i64 to f32
+    %21 = arith.maxnumf %20, %cst_0 : f32
+    %22 = hstu.argument "time_bucket_increments" : f32
+    %23 = arith.divf %21, %22 : f32
+    %24 = math.sqrt %23 : f32
+    %25 = hstu.extent "timestamp_embeddings_weight"
+    %26 = arith.subi %25, %c1 : index
+    %27 = arith.index_cast %26 : index to i64
+    %28 = arith.sitofp %27 : i64 to f32
+    %29 = arith.maxnumf %24, %cst : f32
+    %30 = arith.minnumf %29, %28 : f32
+    %31 = arith.fptosi %30 : f32 to i64
+    %32 = arith.index_cast %31 : i64 to index
+    return %13, %32 : index, index
+  }
+}
