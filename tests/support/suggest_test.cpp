@@ -14,7 +14,8 @@ namespace {
 TEST(Suggest, FindsWhatIsMeant) {
   const auto text = whole_file(HSTUJIT_SOURCE_DIR "/tests/support/suggestions.json");
   ASSERT_TRUE(text.ok()) << text.status().message();
-  for (const auto& [group, rows] : nlohmann::json::parse(*text).items()) {
+  const auto table = nlohmann::json::parse(*text);
+  for (const auto& [group, rows] : table.items()) {
     for (const auto& row : rows) {
       const auto names = row[1].get<std::vector<std::string>>();
       const std::string wrong = row[0];
