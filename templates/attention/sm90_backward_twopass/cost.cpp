@@ -12,50 +12,32 @@ namespace hstujit::sm90::backward {
 
 namespace {
 
-// Times are in units of one cycle in which a multiprocessor's tensor cores are at their peak. The constants were
-// searched at random over 570 timings of the nine cells of bench/grid.json on an H200 (docs/journal.md, entry 26): each
-// cell's choice is within 5 % of the best timed config. Only their ratios count, and to the other template's estimates.
-constexpr double kActivation = 2.5;  // a multiprocessor's transcendentals and what goes with them, over their peak
-constexpr double kChain = 1.42;      // a warpgroup's products and activation, one after the other, over both peaks
-constexpr double kOverlapped = 0.7;  // of that, where the next products run during an activation
-constexpr double kFewColumns = 0.6;  // of the wait for operands that few columns at a time read from shared memory
-constexpr double kMovingTile = 100;  // barriers and the loop
-constexpr double kTile = 2600;       // of a list: what no load of the next tile hides
-constexpr double kTileRows = 1360;   // for 64 rows of 256 columns of stationary operands
-constexpr double kTargetMask = 200;  // of targets, looked at in each role, not once as where dS is computed once
-constexpr double kOneTile = 3700;    // of a list whose tile has no second buffer
-constexpr double kInGroup = 1200;    // of a list whose entries are groups: which of its sequences (not timed yet)
-constexpr double kGridTile = 9900;   // of a grid: start, barriers and first loads
-constexpr double kEmptyCta = 1500;   // past the end of its sequence
-constexpr double kListTail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
-constexpr double kGridTail = 0.36;
-// As in sm90_forward/cost.cpp, of both roles together, from four cells on an H100 (docs/journal.md, entry 56).
-constexpr double kPackedTile = 800;
-constexpr double kPackedMovingTile = 1350;  // for 128 columns of q and v
 constexpr double kLongestPacked = 1024;
 constexpr double kNothingToPack = 4;
-constexpr double kLaunch = 5000;
 // The estimates of the sm80 template are 1.3 to 2.6 times these; measured were 1.4 to 2.3.
 constexpr double kUnitsPerMs = 2.7e6;
 
 // A stage is held from the first product with it to the last, so that few of them are free for loads.
-double late_loads(int64_t stages) { return stages <= 2 ? 1.4 : stages == 3 ? 1.15 : stages == 4 ? 1.03 : 1; }
+double late_loads(int64_t stages, const TwopassCosts& costs) {
+  return stages <= 2 ? costs.two_stages : stages == 3 ? costs.three_stages : stages == 4 ? costs.four_stages : 1;
+}
 
 // The time that a moving tile of each role takes, of all consumer warpgroups.
-double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources) {
+double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
+                         const TwopassCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const auto columns = static_cast<double>(config.block_n);
   const double elements = 64 * columns;
-  const double slow = 1 + kFewColumns * (std::max(1.0, (64 + columns) / (2 * columns)) - 1);
+  const double slow = 1 + costs.few_columns * (std::max(1.0, (64 + columns) / (2 * columns)) - 1);
   const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
   const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
   const double scores = slow * first_sum, gradients = slow * second_sum;
-  const double activation = kActivation * elements / 16;
+  const double activation = costs.activation * elements / 16;
   const auto moving_tile = [&](double tensor, bool overlap) {
-    const double chain = kChain * (tensor + activation) * (overlap ? kOverlapped : 1);
+    const double chain = costs.chain * (tensor + activation) * (overlap ? costs.overlapped : 1);
     const double slowest = std::max({chain / (consumers * resident), tensor, activation});
-    return slowest * consumers * late_loads(config.stages) + kMovingTile;
+    return slowest * consumers * late_loads(config.stages, costs) + costs.moving_tile;
   };
   const double rows = moving_tile(scores + gradients + first_sum, resources.overlap_rows);
   if (!resources.split_columns) {
@@ -68,23 +50,23 @@ double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfi
 }  // namespace
 
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
-                   const ProblemSize& size) {
+                   const ProblemSize& size, const TwopassCosts& costs) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const bool persistent = config.schedule == "persistent";
   const double columns = static_cast<double>(params.attn_dim + params.hidden_dim);
-  const double moving_tile =
-      roles_moving_tile(params, config, resources) + (config.pack_sequences ? kPackedMovingTile * columns / 128 : 0);
+  const double moving_tile = roles_moving_tile(params, config, resources, costs) +
+                             (config.pack_sequences ? costs.packed_moving_tile * columns / 128 : 0);
   const auto roles = static_cast<double>(resources.roles);
   const bool groups = persistent && !config.pack_sequences && size.batch > resources.schedule_sequences;
-  const double tile = kTile + (config.pack_sequences ? kPackedTile : 0) + (params.num_targets ? kTargetMask : 0) +
-                      (groups ? kInGroup : 0) +
-                      (!persistent                        ? kGridTile
-                       : resources.stationary_stages == 1 ? kOneTile
+  const double tile = costs.tile + (config.pack_sequences ? costs.packed_tile : 0) +
+                      (params.num_targets ? costs.target_mask : 0) + (groups ? costs.in_group : 0) +
+                      (!persistent                        ? costs.grid_tile
+                       : resources.stationary_stages == 1 ? costs.one_tile
                                                           : 0);
-  const double row_cost = kTileRows * columns / 256;
+  const double row_cost = costs.tile_rows * columns / 256;
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
   // Means over the assumed sequences. What columns stream is what rows do, counted from the other side.
@@ -109,15 +91,16 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
       add_tiles(moving_tiles);
       work += roles * static_cast<double>(ceil_div(sequence.rows, int64_t{64})) * row_cost / resident;
       const double tiles = static_cast<double>(moving_tiles.size());
-      if (!persistent) work += roles * std::max(0.0, all_tiles - tiles) * kEmptyCta / resident;
+      if (!persistent) work += roles * std::max(0.0, all_tiles - tiles) * costs.empty_cta / resident;
     }
   }
 
   const auto batch = static_cast<double>(size.batch);
   const double balanced = balanced_batch(size);
   const double heads = static_cast<double>(params.heads) * balanced / static_cast<double>(device.sm_count);
-  const double time = heads * work / lengths + (persistent ? kListTail : kGridTail) * resident * longest;
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs * (config.pack_sequences && !packed ? kNothingToPack : 1);
+  const double time = heads * work / lengths + (persistent ? costs.list_tail : costs.grid_tail) * resident * longest;
+  return (time * batch / balanced + costs.launch) / kUnitsPerMs *
+         (config.pack_sequences && !packed ? kNothingToPack : 1);
 }
 
 }  // namespace hstujit::sm90::backward

@@ -1,13 +1,69 @@
 // The cost model of the sm90_backward_twopass skeleton.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90::backward {
 
+// What the estimates are made of, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
+// only their ratios count, and to the other template's estimates. Fitted by bench/fit_costs.cpp to 90 instances drawn
+// at random, the packed ones by hand (docs/journal.md, entry 61).
+struct TwopassCosts {
+  double activation = 2.79;    // a multiprocessor's transcendentals and what goes with them, over their peak
+  double chain = 1.44;         // a warpgroup's products and activation, one after the other, over both peaks
+  double overlapped = 0.874;   // of that, where the next products run during an activation
+  double few_columns = 0.592;  // of the wait for operands that few columns at a time read from shared memory
+  // Loads that are late: a stage is held from the first product with it to the last, so that few are free for them.
+  // Beside more than four stages.
+  double two_stages = 1.51;
+  double three_stages = 0.972;
+  double four_stages = 0.932;
+  double moving_tile = 109;  // barriers and the loop
+  double tile = 4820;        // of a list: what no load of the next tile hides
+  double tile_rows = 1090;   // for 64 rows of 256 columns of stationary operands
+  double target_mask = 199;  // of targets, looked at in each role, not once as where dS is computed once
+  double one_tile = 3250;    // of a list whose tile has no second buffer
+  double in_group = 1140;    // of a list whose entries are groups: which of its sequences
+  double grid_tile = 4870;   // of a grid: start, barriers and first loads
+  double empty_cta = 160;    // past the end of its sequence
+  double list_tail = 2.4;    // longest tiles, at whose end others wait: the work tiles of a list do not balance
+  double grid_tail = 0.366;
+  // Of tiles with rows of several sequences, of both roles together.
+  double packed_tile = 600;
+  double packed_moving_tile = 1200;  // for 128 columns of q and v
+  double launch = 14360;
+
+  // Names and members, for bench/fit_costs.cpp.
+  static constexpr auto fields() {
+    return std::array{std::pair{"activation", &TwopassCosts::activation},
+                      std::pair{"chain", &TwopassCosts::chain},
+                      std::pair{"overlapped", &TwopassCosts::overlapped},
+                      std::pair{"few_columns", &TwopassCosts::few_columns},
+                      std::pair{"two_stages", &TwopassCosts::two_stages},
+                      std::pair{"three_stages", &TwopassCosts::three_stages},
+                      std::pair{"four_stages", &TwopassCosts::four_stages},
+                      std::pair{"moving_tile", &TwopassCosts::moving_tile},
+                      std::pair{"tile", &TwopassCosts::tile},
+                      std::pair{"tile_rows", &TwopassCosts::tile_rows},
+                      std::pair{"target_mask", &TwopassCosts::target_mask},
+                      std::pair{"one_tile", &TwopassCosts::one_tile},
+                      std::pair{"in_group", &TwopassCosts::in_group},
+                      std::pair{"grid_tile", &TwopassCosts::grid_tile},
+                      std::pair{"empty_cta", &TwopassCosts::empty_cta},
+                      std::pair{"list_tail", &TwopassCosts::list_tail},
+                      std::pair{"grid_tail", &TwopassCosts::grid_tail},
+                      std::pair{"packed_tile", &TwopassCosts::packed_tile},
+                      std::pair{"packed_moving_tile", &TwopassCosts::packed_moving_tile},
+                      std::pair{"launch", &TwopassCosts::launch}};
+  }
+};
+
 // Estimated milliseconds of one launch. `config` must be one that the skeleton does not reject for its tile.
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
-                   const ProblemSize& size);
+                   const ProblemSize& size, const TwopassCosts& costs = {});
 
 }  // namespace hstujit::sm90::backward

@@ -12,44 +12,11 @@ namespace hstujit::sm90 {
 
 namespace {
 
-// Times are in units of one cycle in which a multiprocessor's tensor cores are at their peak. The constants were
-// searched at random over 1900 timings on an H200, 32 keys (docs/journal.md, entry 21): only their ratios count. Of the
-// keys whose choice was timed, each choice is within 6 % of the best timed config.
-
-// A KV tile of one consumer warpgroup.
-constexpr double kActivation = 1.43;  // a multiprocessor's transcendentals and what goes with them, over their peak
-constexpr double kChain = 1.7;        // a warpgroup's products and activation, one after the other, over both peaks
-constexpr double kPieces = 210;       // in its chain: a mask that is looked at in pieces of 16 columns
-constexpr double kTwoStages = 1.12;   // loads that are late for want of a third stage
-constexpr double kKvTile = 285;       // barriers and the loop
-// Ping-pong keeps products apart, and loses by warpgroups whose KV tiles take different times.
-constexpr double kPingPong = 0.92;
-constexpr double kPingPongInPieces = 1.11;
-
-// A row tile, during which its CTA works off no columns.
-constexpr double kTile = 3900;
-constexpr double kTileRows = 3000;     // for 64 rows of q and 128 columns of output
-constexpr double kTilePingPong = 800;  // the first step of ping-pong and the last
-constexpr double kOneQuery = 4000;     // of a list: no second buffer takes the next tile's q early
-constexpr double kInGroup = 700;       // of a list whose entries are groups: which of its sequences (not timed yet)
-constexpr double kGridTile = 6900;     // of a grid: start, barriers and first loads, which a list hides
-constexpr double kEmptyCta = 1500;     // of a grid: past the end of its sequence
-
-// How tiles balance. A static list deals its work tiles out as if at random, and the slowest of some 100 CTAs is about
-// 3 standard deviations above the mean. A grid's CTAs start as others end: at its end half of the longest tile is idle.
-constexpr double kDeviations = 3.25;
-constexpr double kGridTail = 0.5;
-
 // Clusters have nothing to split where tiles are many; no tuning run is to time what is then another grid.
 constexpr double kNothingToSplit = 4;
 
-// Tiles with rows of several sequences: their look-up, and the mask and the clean values that each of their KV tiles
-// takes. Counted in the machine code, not timed. Of long sequences few tiles have any.
-constexpr double kPackedTile = 500;
-constexpr double kPackedKvTile = 150;
 constexpr double kLongestPacked = 1024;  // rows, on average
 
-constexpr double kLaunch = 5000;
 constexpr double kUnitsPerMs = 2.8e6;
 
 // The time of a multiprocessor that the steps of a row tile take, shared with the other CTAs on it.
@@ -85,32 +52,33 @@ double squared_deviations(const std::vector<double>& values) {
 }
 
 TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
-                   int64_t batch) {
+                   int64_t batch, const ForwardCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = static_cast<double>(config.blocks_per_sm);
   const auto [tensor, activation] = kv_tile_work(params, config.block_n);
-  const double chain = kChain * (tensor + activation) + (resources.mask_in_pieces ? kPieces : 0);
+  const double chain = costs.chain * (tensor + activation) + (resources.mask_in_pieces ? costs.pieces : 0);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
-  double kv_tile = std::max({chain / (consumers * resident), tensor, kActivation * activation});
-  if (config.stages == 2) kv_tile *= kTwoStages;
-  kv_tile += kKvTile;
-  double tile = kTile;
+  double kv_tile = std::max({chain / (consumers * resident), tensor, costs.activation * activation});
+  if (config.stages == 2) kv_tile *= costs.two_stages;
+  kv_tile += costs.kv_tile;
+  double tile = costs.tile;
   if (config.schedule != "persistent") {
-    tile += kGridTile;
+    tile += costs.grid_tile;
   } else {
-    if (resources.query_stages == 1) tile += kOneQuery;
-    if (!config.pack_sequences && batch > resources.schedule_sequences) tile += kInGroup;
+    if (resources.query_stages == 1) tile += costs.one_query;
+    if (!config.pack_sequences && batch > resources.schedule_sequences) tile += costs.in_group;
   }
   if (config.ping_pong) {
-    kv_tile *= resources.mask_in_pieces ? kPingPongInPieces : kPingPong;
-    tile += kTilePingPong;
+    kv_tile *= resources.mask_in_pieces ? costs.ping_pong_in_pieces : costs.ping_pong;
+    tile += costs.tile_ping_pong;
   }
   if (config.pack_sequences) {
-    kv_tile += kPackedKvTile;
-    tile += kPackedTile;
+    kv_tile += costs.packed_kv_tile;
+    tile += costs.packed_tile;
   }
-  return {kv_tile * consumers, tile / resident, kTileRows * static_cast<double>(params.hidden_dim) / 128 / resident};
+  return {kv_tile * consumers, tile / resident,
+          costs.tile_rows * static_cast<double>(params.hidden_dim) / 128 / resident};
 }
 
 }  // namespace
@@ -122,10 +90,10 @@ KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n) {
 }
 
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
-                   const ProblemSize& size) {
+                   const ProblemSize& size, const ForwardCosts& costs) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
-  const TileCost cost = tile_cost(params, config, resources, size.batch);
+  const TileCost cost = tile_cost(params, config, resources, size.batch, costs);
   const bool persistent = config.schedule == "persistent";
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
   const auto resident = static_cast<double>(config.blocks_per_sm);
@@ -168,7 +136,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
       add_tiles(times_of(count_kv_tiles(params, sequence, config.block_m, config.block_n)),
                 count_tiles(params, sequence, 64, config.block_n));
       const double tiles = std::ceil(static_cast<double>(sequence.rows) / static_cast<double>(config.block_m));
-      if (!persistent) work += std::max(0.0, all_tiles - tiles) * kEmptyCta / resident;
+      if (!persistent) work += std::max(0.0, all_tiles - tiles) * costs.empty_cta / resident;
     }
   }
 
@@ -178,12 +146,12 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   double time = heads * work / lengths;
   if (persistent) {
     const double variance = heads * deviations / lengths / resident;  // of the sum of one CTA's work tiles
-    time += kDeviations * resident * std::sqrt(variance);
+    time += costs.deviations * resident * std::sqrt(variance);
   } else {
-    time += kGridTail * resident * longest_tile;
+    time += costs.grid_tail * resident * longest_tile;
   }
   const double in_vain = config.split_kv ? kNothingToSplit : config.pack_sequences && !packed ? kNothingToPack : 1;
-  return (time * batch / balanced + kLaunch) / kUnitsPerMs * in_vain;
+  return (time * batch / balanced + costs.launch) / kUnitsPerMs * in_vain;
 }
 
 }  // namespace hstujit::sm90

@@ -1,0 +1,329 @@
+// Fits the constants of attention's cost models to timings of candidates, and says how good the choices are.
+//
+//   fit_costs forward|backward odd|even|none ITERATIONS CONFIG TIMES [CONFIG TIMES]... [-- CONFIG TIMES...]
+//
+// CONFIG is what bench/random_cells.py wrote, TIMES the result of bench/record.py's step "candidate_times" of a tuning
+// run over it. The odd or the even cells are held out, and all those behind "--"; the constants are fitted on the
+// others. 0 iterations: judges the constants as they are.
+//
+// A choice is judged by its time over that of the fastest candidate, as it is made without knowing the batch (the size
+// of a bucket) and, for the fit, also as it would be made knowing its lengths.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compiler/plan/skeleton.h"
+#include "compiler/spec/config.h"
+#include "compiler/support/json.h"
+#include "runtime/dispatch/kernel_choice.h"
+#include "templates/attention/sm90_backward_fused/cost.h"
+#include "templates/attention/sm90_backward_twopass/cost.h"
+#include "templates/attention/sm90_forward/cost.h"
+
+namespace hstujit {
+
+namespace {
+
+struct Model {
+  sm90::ForwardCosts forward;
+  sm90::backward::FusedCosts fused;
+  sm90::backward::TwopassCosts twopass;
+};
+
+// A constant of a skeleton's model, by its name.
+struct Constant {
+  std::string skeleton;
+  std::string name;
+  double& value;
+};
+
+std::vector<Constant> constants_of(Model& model, Direction direction) {
+  std::vector<Constant> all;
+  const auto add = [&](const std::string& skeleton, auto& costs) {
+    for (const auto& [name, member] : costs.fields()) all.push_back({"attention/" + skeleton, name, costs.*member});
+  };
+  if (direction == Direction::kForward) {
+    add("sm90_forward", model.forward);
+  } else {
+    add("sm90_backward_fused", model.fused);
+    add("sm90_backward_twopass", model.twopass);
+  }
+  return all;
+}
+
+struct Timing {
+  KernelConfig config;
+  double us = 0;
+};
+
+// A tuned key: an instance in one direction.
+struct Cell {
+  std::string name;
+  bool held_out = false;
+  OpSpecPtr spec;
+  DeviceSpec device;
+  std::vector<ProblemSize> sizes;  // of the bucket; of the batch
+  std::vector<Timing> timings;
+  double best_us = 0;
+};
+
+double estimate(const Cell& cell, const Timing& timing, const ProblemSize& size, const Model& model) {
+  const auto& spec = static_cast<const AttentionSpec&>(*cell.spec);
+  const AttentionConfig& config = timing.config.attention();
+  const std::string& skeleton = timing.config.skeleton;
+  if (skeleton == "attention/sm90_forward") return sm90::estimate_ms(spec, config, cell.device, size, model.forward);
+  if (skeleton == "attention/sm90_backward_fused") {
+    return sm90::backward::estimate_fused_ms(spec, config, cell.device, size, model.fused);
+  }
+  if (skeleton == "attention/sm90_backward_twopass") {
+    return sm90::backward::estimate_ms(spec, config, cell.device, size, model.twopass);
+  }
+  return find_skeleton(skeleton).value()->estimate(*cell.spec, timing.config, cell.device, size);
+}
+
+// The time of the choice for a size, over the fastest one's.
+double slower(const Cell& cell, const ProblemSize& size, const Model& model) {
+  const Timing* chosen = nullptr;
+  double least = 0;
+  for (const Timing& timing : cell.timings) {
+    const double estimated = estimate(cell, timing, size, model);
+    if (chosen == nullptr || estimated < least) {
+      chosen = &timing;
+      least = estimated;
+    }
+  }
+  return chosen->us / cell.best_us;
+}
+
+// Logarithms of the estimates of a cell's candidates, for each of its sizes.
+using Logs = std::vector<std::vector<double>>;
+
+// Those of one skeleton anew, or of all where it has no name.
+void update(Logs& logs, const Cell& cell, const Model& model, const std::string& skeleton) {
+  logs.resize(cell.sizes.size(), std::vector<double>(cell.timings.size()));
+  for (size_t s = 0; s < cell.sizes.size(); ++s) {
+    for (size_t i = 0; i < cell.timings.size(); ++i) {
+      const Timing& timing = cell.timings[i];
+      if (!skeleton.empty() && timing.config.skeleton != skeleton) continue;
+      logs[s][i] = std::log(estimate(cell, timing, cell.sizes[s], model));
+    }
+  }
+}
+
+// What the fit makes small, a smooth stand-in for the logarithm of `slower`: the mean over candidates, each weighted by
+// how near its estimate is to the least one, and how far estimates are from being in proportion to times.
+double loss(const Cell& cell, const Logs& estimates) {
+  constexpr double kNear = 0.03, kProportion = 1, kLate = 0.5;
+  double total = 0;
+  for (const std::vector<double>& logs : estimates) {
+    const double least = *std::min_element(logs.begin(), logs.end());
+    double weights = 0, late = 0, mean = 0, square = 0;
+    for (size_t i = 0; i < logs.size(); ++i) {
+      const double behind = std::log(cell.timings[i].us / cell.best_us);
+      const double weight = std::exp((least - logs[i]) / kNear);
+      weights += weight;
+      late += weight * std::min(behind, kLate);
+      const double ratio = logs[i] - behind;
+      mean += ratio / static_cast<double>(logs.size());
+      square += ratio * ratio / static_cast<double>(logs.size());
+    }
+    total += late / weights + kProportion * (square - mean * mean);
+  }
+  return total / static_cast<double>(estimates.size());
+}
+
+struct Judged {
+  double geometric_mean = 1, within = 0, worst = 1;
+  size_t cells = 0;
+};
+
+Judged judge(const std::vector<Cell>& cells, bool held_out, const Model& model) {
+  constexpr double kGood = 1.1;
+  Judged judged;
+  double logs = 0;
+  for (const Cell& cell : cells) {
+    if (cell.held_out != held_out) continue;
+    const double by = slower(cell, cell.sizes.front(), model);
+    logs += std::log(by);
+    judged.within += by <= kGood ? 1 : 0;
+    judged.worst = std::max(judged.worst, by);
+    ++judged.cells;
+  }
+  judged.geometric_mean = std::exp(logs / static_cast<double>(std::max<size_t>(1, judged.cells)));
+  return judged;
+}
+
+void print(const char* label, const std::vector<Cell>& cells, const Model& model) {
+  for (const bool held_out : {false, true}) {
+    const Judged judged = judge(cells, held_out, model);
+    std::printf("%-8s %-9s %3zu cells: %.3f in geometric mean, %3.0f %% within 10 %%, %.2f at most\n", label,
+                held_out ? "held out" : "fitted on", judged.cells, judged.geometric_mean,
+                100 * judged.within / static_cast<double>(std::max<size_t>(1, judged.cells)), judged.worst);
+  }
+}
+
+// Random steps of one or two constants of a skeleton at a time, ever smaller; those that no timing depends on stay near
+// where they are.
+void fit(const std::vector<Cell>& all, Direction direction, int iterations, Model& model) {
+  constexpr double kLargest = 0.35, kSmallest = 0.03, kHold = 0.004;
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : all) {
+    if (!cell.held_out) cells.push_back(&cell);
+  }
+  const std::vector<Constant> constants = constants_of(model, direction);
+  std::vector<double> start;
+  for (const Constant& constant : constants) start.push_back(constant.value);
+  const auto objective = [&](const std::vector<Logs>& logs) {
+    double total = 0;
+    for (size_t c = 0; c < cells.size(); ++c) total += loss(*cells[c], logs[c]) / static_cast<double>(cells.size());
+    for (size_t i = 0; i < constants.size(); ++i) total += kHold * std::pow(std::log(constants[i].value / start[i]), 2);
+    return total;
+  };
+  std::vector<Logs> logs(cells.size());
+  for (size_t c = 0; c < cells.size(); ++c) update(logs[c], *cells[c], model, "");
+  double best = objective(logs);
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < iterations; ++i) {
+    const double step = kLargest * std::pow(kSmallest / kLargest, static_cast<double>(i) / iterations);
+    std::vector<double> before;
+    for (const Constant& constant : constants) before.push_back(constant.value);
+    const std::string& skeleton = constants[random() % constants.size()].skeleton;
+    for (uint64_t moves = 1 + random() % 2; moves > 0;) {
+      const Constant& moved = constants[random() % constants.size()];
+      if (moved.skeleton != skeleton) continue;
+      moved.value *= std::exp(step * normal(random));
+      --moves;
+    }
+    std::vector<Logs> moved_logs = logs;
+    for (size_t c = 0; c < cells.size(); ++c) update(moved_logs[c], *cells[c], model, skeleton);
+    const double now = objective(moved_logs);
+    if (now < best) {
+      best = now;
+      logs = std::move(moved_logs);
+    } else {
+      for (size_t c = 0; c < constants.size(); ++c) constants[c].value = before[c];
+    }
+  }
+}
+
+std::string read_file(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+template <typename T>
+T value_or_exit(Result<T> result) {
+  if (result.ok()) return std::move(result).value();
+  std::fprintf(stderr, "fit_costs: %s\n", result.status().message().c_str());
+  std::exit(1);
+}
+
+// Six lengths that stand for a batch: quantiles.
+ProblemSize size_of_batch(const Instance& instance, int64_t max_seq_len) {
+  constexpr size_t kLengths = 6;
+  std::vector<int64_t> lengths = make_lengths(instance, max_seq_len).rows;
+  std::sort(lengths.begin(), lengths.end());
+  ProblemSize size;
+  size.max_seq_len = max_seq_len;
+  size.batch = static_cast<int64_t>(lengths.size());
+  for (size_t i = 0; i < kLengths; ++i) size.lengths.push_back(lengths[(2 * i + 1) * lengths.size() / (2 * kLengths)]);
+  const double rows = std::accumulate(size.lengths.begin(), size.lengths.end(), 0.0);
+  size.mean_fill = rows / static_cast<double>(kLengths) / static_cast<double>(max_seq_len);
+  return size;
+}
+
+enum class HeldOut { kEven, kOdd, kNone, kAll };
+
+std::vector<Cell> read_cells(const char* config_path, const char* times_path, Direction direction, HeldOut held_out) {
+  const Config config = value_or_exit(load_config(config_path));
+  const Json read = value_or_exit(parse_json(read_file(times_path)));
+  const Json& times = read.at("result");
+  std::vector<KernelConfig> configs;
+  for (const Json& json : times.at("configs")) configs.push_back(value_or_exit(parse_kernel_config(json)));
+  const DeviceSpec device =
+      value_or_exit(known_device(read.at("environment").at("devices").at(0).at("name").get<std::string>()));
+  std::vector<Cell> cells;
+  for (const Json& key : times.at("keys")) {
+    if (key.at("direction") != to_string(direction)) continue;
+    const Instance& instance = *value_or_exit(config.find(key.at("name").get<std::string>()));
+    const auto max_seq_len = key.at("max_seq_len").get<int64_t>();
+    const bool is_short = key.value("short_sequences", false);
+    Cell cell;
+    cell.name = instance.name;
+    cell.held_out = held_out == HeldOut::kAll || held_out == (cells.size() % 2 == 1 ? HeldOut::kOdd : HeldOut::kEven);
+    cell.spec = instance.spec;
+    cell.device = device;
+    cell.sizes = {
+        heuristic_size({key.at("bucket").get<int64_t>(), is_short ? BatchClass::kShortSequences : BatchClass::kAny}),
+        size_of_batch(instance, max_seq_len)};
+    for (const auto& [place, us] : key.at("us").items()) {
+      cell.timings.push_back({configs.at(std::stoul(place)), us.get<double>()});
+    }
+    // Candidates of a tiling side by side, since the model keeps what it counted last.
+    std::stable_sort(cell.timings.begin(), cell.timings.end(), [](const Timing& a, const Timing& b) {
+      const AttentionConfig &x = a.config.attention(), &y = b.config.attention();
+      return std::tie(x.block_m, x.block_n) < std::tie(y.block_m, y.block_n);
+    });
+    cell.best_us = std::min_element(cell.timings.begin(), cell.timings.end(), [](const Timing& a, const Timing& b) {
+                     return a.us < b.us;
+                   })->us;
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+int run(int argc, char** argv) {
+  const std::string direction_name = argc > 1 ? argv[1] : "";
+  const std::string split = argc > 2 ? argv[2] : "";
+  if (argc < 6 || (direction_name != "forward" && direction_name != "backward") ||
+      (split != "odd" && split != "even" && split != "none")) {
+    std::fputs(
+        "usage: fit_costs forward|backward odd|even|none ITERATIONS CONFIG TIMES [CONFIG TIMES]... [-- CONFIG "
+        "TIMES...]\n",
+        stderr);
+    return 2;
+  }
+  const Direction direction = direction_name == "forward" ? Direction::kForward : Direction::kBackward;
+  HeldOut held_out = split == "odd" ? HeldOut::kOdd : split == "even" ? HeldOut::kEven : HeldOut::kNone;
+  std::vector<Cell> cells;
+  for (int i = 4; i + 1 < argc; i += 2) {
+    if (std::string(argv[i]) == "--") {
+      held_out = HeldOut::kAll;
+      ++i;
+    }
+    for (Cell& cell : read_cells(argv[i], argv[i + 1], direction, held_out)) cells.push_back(std::move(cell));
+  }
+  Model model;
+  print("now", cells, model);
+  const int iterations = std::atoi(argv[3]);
+  if (iterations > 0) {
+    Model before;
+    fit(cells, direction, iterations, model);
+    print("fitted", cells, model);
+    const std::vector<Constant> was = constants_of(before, direction), is = constants_of(model, direction);
+    for (size_t i = 0; i < is.size(); ++i) {
+      std::printf("%-50s %12.4g -> %.4g\n", (is[i].skeleton + " " + is[i].name).c_str(), was[i].value, is[i].value);
+    }
+  }
+  for (const Cell& cell : cells) {
+    const double by = slower(cell, cell.sizes.front(), model);
+    if (by > 1.1) std::printf("%-12s %s%.2f\n", cell.name.c_str(), cell.held_out ? "held out " : "", by);
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace hstujit
+
+int main(int argc, char** argv) { return hstujit::run(argc, argv); }
