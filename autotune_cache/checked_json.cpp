@@ -4,6 +4,7 @@
 
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
+#include "compiler/support/private_json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -31,10 +32,10 @@ Result<std::string> format_checked_json(Json object, size_t max_bytes) {
 }
 
 Result<Json> parse_checked_json(std::string_view text, std::string_view format, std::string* checksum) {
-  Result<Json> parsed = parse_json(text);
+  Result<Json> parsed = parse_private_json(text);
   if (!parsed.ok() && parsed.status().code() == Code::kOutOfMemory) return parsed.status();
-  if (!parsed.ok() || !parsed->is_object())
-    return Status(Code::kIo, "it is no JSON object that is whole, has no name twice, and nothing behind it");
+  if (!parsed.ok()) return Status(Code::kIo, parsed.status().message());
+  if (!parsed->is_object()) return Status(Code::kIo, "it is no JSON object");
   Json object = std::move(parsed).value();
   // What the file says is not shown: it may be any file of this user.
   if (text_member(object, "format") != format)

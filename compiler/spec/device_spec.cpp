@@ -14,6 +14,7 @@
 #include "compiler/spec/fields_json.h"
 #include "compiler/support/arch.h"
 #include "compiler/support/files.h"
+#include "compiler/support/private_json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
@@ -205,17 +206,15 @@ std::optional<DeviceSpec> load_foreign_device_spec(const std::string& file, cons
     mistakes.add(
         {path, Status(Code::kInvalidConfig, fmt::format("{}: {}:{}: {}", path, printable(file), place, what))});
   };
-  const Result<Json> json = parse_json(*text, {.comments = true});
+  const Result<Json> json = parse_private_json(*text, {.comments = true});
   if (!json.ok() && json.status().code() != Code::kInvalidConfig) {
     mistakes.check(path, json.status().with_context(path));
     return std::nullopt;
   }
-  if (!json.ok()) {  // "line:column: " and what is shown of the text
-    const std::string sentence = json.status().message();
-    const size_t place = std::min(sentence.find(": "), sentence.size());
-    const bool malformed = std::string_view(sentence).substr(place).starts_with(": malformed JSON");
-    wrong(sentence.substr(0, place), malformed ? "malformed JSON; it must be a DeviceSpec file (docs/config.md)"
-                                               : "a name stands twice in one object, or it is no DeviceSpec file");
+  if (!json.ok()) {  // "line:column: <what is wrong>"
+    const std::string sentence = json.status().message() + "; it must be a DeviceSpec file (docs/config.md)";
+    const size_t place = sentence.find(": ");
+    wrong(sentence.substr(0, place), sentence.substr(place + 2));
     return std::nullopt;
   }
   Mistakes found;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/support/memory.h"
+#include "compiler/support/private_json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -93,10 +94,14 @@ size_t find_long_gap(std::string_view text, bool comments) {
   return std::string_view::npos;
 }
 
+// Whether a failure may show what the text says.
+enum class Content { kShown, kPrivate };
+
 // Builds the value out of the parser's events. No recursion: what is open is a list.
 class Builder {
  public:
-  Builder(std::string_view text, const JsonRules& rules) : text_(text), rules_(rules), seen_(text.data()) {}
+  Builder(std::string_view text, const JsonRules& rules, Content content = Content::kShown)
+      : text_(text), rules_(rules), shown_(content == Content::kShown), seen_(text.data()) {}
 
   Result<Json> build() {
     if (const size_t gap = find_long_gap(text_, rules_.comments); gap != std::string_view::npos) {
@@ -137,8 +142,8 @@ class Builder {
   bool key(std::string& name) {
     if (!names_.back().insert(name).second) {
       const std::string_view read = text_.substr(0, static_cast<size_t>(seen_ - text_.data()));
-      return fail(opening_quote(read), fmt::format("the name {} stands twice in one object; each may stand once",
-                                                   quote(name, kLongestText)));
+      const std::string which = shown_ ? "the name " + quote(name, kLongestText) : "a name";
+      return fail(opening_quote(read), which + " stands twice in one object; each may stand once");
     }
     if (names_.back().size() > kMaxJsonNames)
       return fail_here(fmt::format("an object has more than {} names", kMaxJsonNames));
@@ -151,8 +156,11 @@ class Builder {
   bool parse_error(size_t byte, const std::string& token, const nlohmann::detail::exception& error) {
     constexpr int kOutOfRange = 406;
     const size_t at = byte == 0 ? 0 : byte - 1;
-    if (error.id == kOutOfRange)
-      return fail(at, fmt::format("malformed JSON: the number {} is out of range", printable(token, kLongestText)));
+    if (error.id == kOutOfRange) {
+      const std::string which = shown_ ? "the number " + printable(token, kLongestText) : "a number";
+      return fail(at, fmt::format("malformed JSON: {} is out of range", which));
+    }
+    if (!shown_) return fail(at, "malformed JSON: it is no JSON object that is whole, with nothing behind it");
     if (at < text_.size() && (text_[at] == ']' || text_[at] == '}') && last_before(at) == ',')
       return fail(at, fmt::format("malformed JSON: a comma stands before '{}'", text_[at]));
     // Without the library's own prefix and position: "unexpected '}'; expected string literal".
@@ -214,6 +222,7 @@ class Builder {
 
   std::string_view text_;
   const JsonRules& rules_;
+  bool shown_;
   const char* seen_;  // behind the last byte that the parser has taken
   Json root_;
   std::vector<Json*> open_;
@@ -255,6 +264,11 @@ Json beginning(const Json& json, size_t& letters) {
 Result<Json> parse_json(std::string_view text, const JsonRules& rules) {
   return within_memory(fmt::format("a JSON text of {} bytes", text.size()),
                        [&] { return Builder(text, rules).build(); });
+}
+
+Result<Json> parse_private_json(std::string_view text, const JsonRules& rules) {
+  return within_memory(fmt::format("a JSON text of {} bytes", text.size()),
+                       [&] { return Builder(text, rules, Content::kPrivate).build(); });
 }
 
 Json json_or_null(std::string_view text, const JsonRules& rules) {

@@ -231,8 +231,15 @@ TEST(Config, TheMistakesOfADeviceFileAreSaidWithTheirPlaces) {
   EXPECT_THAT(said_of_device_file(R"({"name": "a", "arch": "sm_90", "sm_count": 1, "shared_memory": 1})"),
               testing::ElementsAre("1:23: arch has a wrong value, did you mean \"sm_90a\"?; allowed: \"sm_90a\" of "
                                    "Hopper, whose instructions its kernels use"));
-  EXPECT_THAT(said_of_device_file("{\n \"name\" 3}"),
-              testing::ElementsAre("2:9: malformed JSON; it must be a DeviceSpec file (docs/config.md)"));
+  EXPECT_THAT(
+      said_of_device_file("{\n \"name\" 3}"),
+      testing::ElementsAre("2:9: malformed JSON: it is no JSON object that is whole, with nothing behind it; it "
+                           "must be a DeviceSpec file (docs/config.md)"));
+  EXPECT_THAT(said_of_device_file("{\"name\": 1e999}"),
+              testing::ElementsAre(testing::StartsWith("1:14: malformed JSON: a number is out of range;")));
+  EXPECT_THAT(
+      said_of_device_file(std::string(100, '[') + std::string(100, ']')),
+      testing::ElementsAre(testing::StartsWith("1:65: lists and objects lie in each other more than 64 deep;")));
 }
 
 TEST(Config, NothingOfADeviceFileIsShown) {
