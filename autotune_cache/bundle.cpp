@@ -28,7 +28,7 @@ struct Manifest {
 
 // That of an archive of `size` bytes, of which `head` is the first ones, at least those of the manifest.
 Result<Manifest> read_manifest(std::string_view head, size_t size) {
-  const Result<TarEntry> first = head.empty() ? Status(Code::kIo, "it is empty") : read_tar_entry(head, 0);
+  const Result<TarEntry> first = head.empty() ? Status(Code::kIo, "it is empty") : read_tar_entry(head, 0, size);
   if (!first.ok()) return first.status();
   if (first->name != kManifest) return Status(Code::kIo, fmt::format("its first file is not {}", kManifest));
   const Result<Json> json = parse_checked_json(first->bytes, kBundleFormat);

@@ -86,7 +86,7 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
 
 void finish_tar(std::string& tar) { tar.append(2 * kBlock, '\0'); }
 
-Result<TarEntry> read_tar_entry(std::string_view tar, size_t at) {
+Result<TarEntry> read_tar_entry(std::string_view tar, size_t at, size_t archive_size) {
   if (tar.size() - at < kBlock) {
     return Status(Code::kIo, fmt::format("its tar archive ends within a header{}",
                                          at == 0 ? ": a file of less than 512 bytes is no bundle" : ""));
@@ -103,6 +103,10 @@ Result<TarEntry> read_tar_entry(std::string_view tar, size_t at) {
   if (text_in(header, kType) != kRegularFile)
     return Status(Code::kIo, fmt::format("{} in its tar archive is no plain file", quote(name)));
   at += kBlock;
+  if (size > tar.size() - at && size <= archive_size - at) {
+    return Status(Code::kIo, fmt::format("{} in its tar archive has {} bytes, and at most {} of it are read",
+                                         quote(name), size, tar.size() - at));
+  }
   if (size > tar.size() - at)
     return Status(Code::kIo, fmt::format("its tar archive ends within {}, which has {} bytes", quote(name), size));
   const size_t end = std::min(at + padded(size), tar.size());
@@ -121,7 +125,7 @@ Result<std::vector<TarEntry>> read_tar(std::string_view tar) {
                                            "one at byte {}",
                                            data));
     }
-    HSTUJIT_ASSIGN_OR_RETURN(const TarEntry entry, read_tar_entry(tar, at));
+    HSTUJIT_ASSIGN_OR_RETURN(const TarEntry entry, read_tar_entry(tar, at, tar.size()));
     entries.push_back(entry);
     at = entry.end;
   }

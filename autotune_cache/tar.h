@@ -22,8 +22,8 @@ Status append_to_tar(std::string& tar, std::string_view name, std::string_view b
 void finish_tar(std::string& tar);
 
 // The entry whose header is at byte `at`, which refers to `tar`. kIo with what is wrong when there is none, or not
-// whole.
-Result<TarEntry> read_tar_entry(std::string_view tar, size_t at);
+// whole. `size` is the archive's, of which `tar` may be the first bytes alone.
+Result<TarEntry> read_tar_entry(std::string_view tar, size_t at, size_t size);
 
 // The entries, which refer to `tar`. kIo with what is wrong when it is no such archive or ends early.
 Result<std::vector<TarEntry>> read_tar(std::string_view tar);

@@ -279,6 +279,20 @@ TEST_F(BundleTest, AnArchiveThatSaysTwoThingsIsRefused) {
   EXPECT_THAT(bundle_of({"a"}, 1, "more"), HasSubstr("bytes that belong to no file follow the end of its tar archive"));
 }
 
+// Its end is not the archive's, of which the beginning alone is read at first.
+TEST_F(BundleTest, AManifestThatIsLargerThanWhatIsReadOfItIsNamedSo) {
+  std::string tar;
+  ASSERT_TRUE(append_to_tar(tar, "hstujit-bundle.json", std::string(18'001, ' ')).ok());
+  finish_tar(tar);
+  const auto sentence = [this](const std::string& bytes) {
+    return import_into("user", write(bytes)).status().message();
+  };
+  EXPECT_THAT(sentence(tar),
+              HasSubstr("\"hstujit-bundle.json\" in its tar archive has 18001 bytes, and at most 3584 of "
+                        "it are read"));
+  EXPECT_THAT(sentence(tar.substr(0, 18'000)), HasSubstr("its tar archive ends within \"hstujit-bundle.json\""));
+}
+
 // What it says goes to terminals and into errors of the C API.
 TEST_F(BundleTest, OnlyADigestIsShownAsWhatABundleSays) {
   const auto problem_of = [](const std::string& sha256) {
