@@ -86,13 +86,16 @@ std::optional<std::vector<std::string>> names_in(int folder) {
   return names;
 }
 
+// What a file may be made with, whatever the umask: one that anybody may write is not believed (trust.h), be it of a
+// cache, a bundle or a list of choices.
+constexpr mode_t kTrusted = 0775;
+
 // Gives a new file the owner and the permissions of another one; 0 or an error number. An owner or a group that this
 // process may not give stays, and the file's own group may then do what everybody may.
 int resemble(int file, const struct stat& other) {
   struct stat own;
   if (::fstat(file, &own) != 0) return errno;
-  constexpr mode_t kPermissions = 0777;
-  mode_t mode = other.st_mode & kPermissions;
+  mode_t mode = other.st_mode & kTrusted;
   if (own.st_uid != other.st_uid && ::fchown(file, other.st_uid, static_cast<gid_t>(-1)) != 0 && errno != EPERM)
     return errno;
   if (own.st_gid != other.st_gid && ::fchown(file, static_cast<uid_t>(-1), other.st_gid) != 0) {
@@ -210,14 +213,12 @@ Result<std::string> Folder::read_head(const std::string& name, size_t count, Fil
 // reads that knows `name`. With the user's umask, which mkstemp would ignore.
 Result<Descriptor> Folder::create_temporary(const std::string& name, std::string* temporary) const {
   constexpr size_t kRoom = NAME_MAX - 2 - kTemporaryDigits - kTemporarySuffix.size();
-  // What is only believed where it is this user's own is made so that it will be, whatever the umask.
-  const mode_t mode = trust_ == Trust::kOwn ? 0664 : 0666;
   while (true) {
     uint64_t random = 0;
     if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) return file_error("create", path_ / name, errno);
     *temporary = fmt::format(".{}.{:0{}x}{}", name.substr(0, kRoom), random, kTemporaryDigits, kTemporarySuffix);
     Descriptor descriptor(
-        openat_retrying(number(), temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+        openat_retrying(number(), temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666 & kTrusted));
     if (descriptor.valid()) return descriptor;
     if (errno != EEXIST) return file_error("create", path_ / name, errno);
   }

@@ -190,7 +190,7 @@ TEST_F(FolderTest, OnlyRegularFilesOfAnAllowedSizeAreRead) {
   EXPECT_EQ(folder().read("largest", kMax)->size(), kMax);
 }
 
-TEST_F(FolderTest, WhatIsMadeIsItsOwnersWhateverTheUmask) {
+TEST_F(FolderTest, WhatIsMadeIsNotForAllToWriteWhateverTheUmask) {
   fs::permissions(path(""), fs::perms(0750));
   const mode_t old = ::umask(0);
   ASSERT_TRUE(folder(Trust::kOwn).write("own", "x").ok());
@@ -198,7 +198,7 @@ TEST_F(FolderTest, WhatIsMadeIsItsOwnersWhateverTheUmask) {
   ASSERT_TRUE(folder(Trust::kOwn).make_folder("inner").ok());
   ::umask(old);
   EXPECT_EQ(fs::status(path("own")).permissions(), fs::perms(0664));
-  EXPECT_EQ(fs::status(path("all")).permissions(), fs::perms(0666));
+  EXPECT_EQ(fs::status(path("all")).permissions(), fs::perms(0664));
   EXPECT_EQ(fs::status(path("inner")).permissions(), fs::perms(0750)) << "as the folder that it is in";
 }
 
