@@ -214,6 +214,37 @@ TEST(Outputs, WhatIsNoRegularFileStays) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
+// By whatever name: the file that is read would be gone.
+TEST(Outputs, WhatTheCommandReadsIsNotReplaced) {
+  const Scratch scratch;
+  const std::string link = (scratch.path() / "link").string(), lengths = scratch.file("lengths.txt", "8\n");
+  const std::string own = scratch.file("own.json", "{}"), device = scratch.file("device.json", "{}");
+  const std::string grid = scratch.file("grid.json", "[]"), bundle = scratch.file("bundle", "a bundle");
+  const std::string config =
+      scratch.file("config.json", R"({"device": "own.json", "ops": [{"lengths": {"file": "lengths.txt"}}]})");
+  std::filesystem::create_symlink(config, link);
+  using Arguments = std::vector<std::string>;
+  const std::tuple<std::string, Arguments, std::string> cases[] = {
+      {config, {"freeze", "--config", link, "--arch", "sm_90a", "-o"}, "--config"},
+      {link, {"freeze", "--config", config, "--arch", "sm_90a", "-o"}, "--config"},
+      {lengths, {"freeze", "--config", config, "--arch", "sm_90a", "-o"}, "the lengths of --config"},
+      {own, {"freeze", "--config", config, "-o"}, "the device of --config"},
+      {device, {"freeze", "--config", config, "--arch", device, "-o"}, "--arch"},
+      {config, {"bench", "--config", config, "--out"}, "--config"},
+      {grid, {"bench", "--grid", grid, "--out"}, "--grid"},
+      {bundle, {"cache", "export"}, "HSTUJIT_CACHE_PATH"},
+  };
+  for (auto [output, command, name] : cases) {
+    const std::string before = *whole_file(output);
+    command.insert(command.end(), {output, "--cache-dir", scratch.cache()});
+    const Outcome refused = hstujit_tool(command, {{"HSTUJIT_CACHE_PATH", scratch.cache() + ":" + bundle}});
+    EXPECT_EQ(refused.code, kBadRequest) << testing::PrintToString(command);
+    EXPECT_THAT(refused.err,
+                HasSubstr("cannot write \"" + output + "\": it is the file of " + name + ", which would be lost"));
+    EXPECT_EQ(*whole_file(output), before);
+  }
+}
+
 // Where a file is, too, which a new one would take the place of.
 TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
   const Scratch scratch;

@@ -11,6 +11,7 @@
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
+#include "tools/hstujit/output_file.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -86,7 +87,7 @@ Result<ConfigPtr> load_grid(const std::string& path) {
 }
 
 Status bench(const BenchOptions& options) {
-  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output(options.out));
+  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output_file(options.out, options, options.grid));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config,
                            options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);

@@ -19,6 +19,7 @@
 #include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
+#include "tools/hstujit/output_file.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -192,7 +193,7 @@ Status said_of(const std::string& file, const std::string& archive, const Status
 // The library writes the archive and the program compresses it: only reading has to be everywhere.
 Status export_bundle(const CacheOptions& options) {
   const std::filesystem::path file = options.file;
-  HSTUJIT_RETURN_IF_ERROR(check_output(file));
+  HSTUJIT_RETURN_IF_ERROR(check_output_file(options.file, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   // Where the system clears up after a program that is killed.
   HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());

@@ -6,6 +6,7 @@
 #include "compiler/support/files.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
+#include "tools/hstujit/output_file.h"
 #include "tools/hstujit/report.h"
 #include "tools/hstujit/values.h"
 
@@ -18,7 +19,7 @@ struct FreezeOptions : Options {
 };
 
 Status freeze(const FreezeOptions& options) {
-  HSTUJIT_RETURN_IF_ERROR(check_output(options.file));
+  HSTUJIT_RETURN_IF_ERROR(check_output_file(options.file, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                            run_operation(&hstujit_freeze, "freeze", options, config.get(), run_options(options)));

@@ -1,0 +1,75 @@
+#include "tools/hstujit/output_file.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "compiler/support/files.h"
+#include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FilesRead {
+ public:
+  explicit FilesRead(const std::string& output) : output_(output) {}
+
+  void add(std::string_view name, const fs::path& path) {
+    std::error_code error;
+    if (found_.empty() && fs::equivalent(output_, path, error)) found_ = name;
+  }
+
+  // With the files that it names. One that cannot be read is for the command to refuse.
+  void add_config(std::string_view name, const fs::path& path) {
+    add(name, path);
+    const Result<std::string> text = read_file(path, kMaxConfigBytes);
+    const Result<Json> json = text.ok() ? parse_json(*text, {.comments = true}) : Result<Json>(text.status());
+    if (!json.ok()) return;
+    add(fmt::format("the device of {}", name), path.parent_path() / text_member(*json, "device"));
+    add_lengths(fmt::format("the lengths of {}", name), *json, path.parent_path());
+  }
+
+  void add_variable(const char* name) {
+    const char* const value = std::getenv(name);
+    for (const std::string& path : split(value == nullptr ? "" : value, ':')) add(name, path);
+  }
+
+  Status status() const {
+    if (found_.empty()) return {};
+    return Status(Code::kInvalidArgument,
+                  fmt::format("cannot write {}: it is the file of {}, which would be lost", quote(output_), found_));
+  }
+
+ private:
+  // {"file": PATH}, wherever it stands.
+  void add_lengths(const std::string& name, const Json& json, const fs::path& folder) {
+    if (const std::string file = text_member(json, "file"); !file.empty()) add(name, folder / file);
+    if (!json.is_structured()) return;
+    for (const Json& part : json) add_lengths(name, part, folder);
+  }
+
+  const std::string& output_;
+  std::string found_;  // what names the input that the output is
+};
+
+}  // namespace
+
+Status check_output_file(const std::string& output, const Options& options, const std::string& grid) {
+  HSTUJIT_RETURN_IF_ERROR(check_output(output));
+  if (std::error_code error; !fs::exists(output, error)) return {};
+  FilesRead read(output);
+  read.add_config("--config", options.config);
+  read.add_config("--grid", grid);
+  read.add("--arch", options.arch);
+  read.add_variable("HSTUJIT_FROZEN");
+  read.add_variable("HSTUJIT_CACHE_PATH");
+  return read.status();
+}
+
+}  // namespace hstujit
