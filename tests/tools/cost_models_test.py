@@ -1,0 +1,50 @@
+"""The constants of attention's cost models, judged by bench/fit_costs.cpp with the times that are in bench/results.
+
+Its argument is that program.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What bench/random_cells.py is told for the cells of each file.
+TIMES = {"candidate_times_h100_2026-11-26.json": ["--seed", "1", "--count", "54"],
+         "candidate_times_extremes_2026-11-26.json": ["--seed", "2", "--count", "36", "--extremes"]}
+JUDGED = re.compile(r"now +fitted on +(\d+) cells: ([\d.]+) in geometric mean, +(\d+) % within 10 %, ([\d.]+) at most")
+
+
+class CostModels(unittest.TestCase):
+    def judge(self, direction):
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for name, arguments in TIMES.items():
+                cells = pathlib.Path(folder) / name
+                with cells.open("w") as file:
+                    subprocess.run([sys.executable, ROOT / "bench" / "random_cells.py", *arguments], stdout=file, check=True)
+                files += [cells, ROOT / "bench" / "results" / name]
+            done = subprocess.run([PROGRAM, direction, "none", "0", *files], capture_output=True, text=True, check=True)
+        cells, mean, within, most = JUDGED.match(done.stdout).groups()
+        return int(cells), float(mean), int(within), float(most)
+
+    def test_cells_are_those_that_were_timed(self):
+        for name in TIMES:
+            keys = json.loads((ROOT / "bench" / "results" / name).read_text())["result"]["keys"]
+            self.assertGreater(sum(len(key["us"]) for key in keys), 1000, name)
+
+    def test_the_untuned_choice_is_seldom_far_from_the_fastest_candidate(self):
+        for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.06, 80)):
+            with self.subTest(direction=direction):
+                judged = self.judge(direction)
+                self.assertEqual(judged[0], 90)
+                self.assertLess(judged[1], mean)
+                self.assertGreaterEqual(judged[2], within)
+                self.assertLess(judged[3], 2)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop()
+    unittest.main()
