@@ -36,13 +36,13 @@ class CostModels(unittest.TestCase):
             self.assertGreater(sum(len(key["us"]) for key in keys), 1000, name)
 
     def test_the_untuned_choice_is_seldom_far_from_the_fastest_candidate(self):
-        for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.06, 80)):
+        for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.12, 70)):
             with self.subTest(direction=direction):
                 judged = self.judge(direction)
                 self.assertEqual(judged[0], 90)
                 self.assertLess(judged[1], mean)
                 self.assertGreaterEqual(judged[2], within)
-                self.assertLess(judged[3], 2)
+                self.assertLess(judged[3], 2.2)
 
 
 if __name__ == "__main__":
