@@ -12,8 +12,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
@@ -23,7 +21,9 @@
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/config.h"
+#include "compiler/support/files.h"
 #include "compiler/support/json.h"
+#include "compiler/support/read_limits.h"
 #include "runtime/dispatch/kernel_choice.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_twopass/cost.h"
@@ -216,11 +216,6 @@ void fit(const std::vector<Cell>& all, Direction direction, int iterations, Mode
   }
 }
 
-std::string read_file(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 template <typename T>
 T value_or_exit(Result<T> result) {
   if (result.ok()) return std::move(result).value();
@@ -246,7 +241,7 @@ enum class HeldOut { kEven, kOdd, kNone, kAll };
 
 std::vector<Cell> read_cells(const char* config_path, const char* times_path, Direction direction, HeldOut held_out) {
   const Config config = value_or_exit(load_config(config_path));
-  const Json read = value_or_exit(parse_json(read_file(times_path)));
+  const Json read = value_or_exit(parse_json(value_or_exit(read_file(times_path, kMaxConfigBytes))));
   const Json& times = read.at("result");
   std::vector<KernelConfig> configs;
   for (const Json& json : times.at("configs")) configs.push_back(value_or_exit(parse_kernel_config(json)));

@@ -171,7 +171,7 @@ def candidate_times(report):
     for key in keys:
         us = {}
         for timed in key["times"]:
-            config = json.dumps({field: value for field, value in timed["config"].items() if UNSAID.get(field) != value or field not in UNSAID})
+            config = json.dumps({field: value for field, value in timed["config"].items() if (field, value) not in UNSAID.items()})
             us[places.setdefault(config, len(places))] = round(timed["median_us"], 1)
         kept = ("name", "direction", "max_seq_len", "bucket", "short_sequences")
         recorded.append({field: key[field] for field in kept if field in key} | {"us": us})

@@ -18,15 +18,19 @@ JUDGED = re.compile(r"now +fitted on +(\d+) cells: ([\d.]+) in geometric mean, +
 
 
 class CostModels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.files = []
+        for name, arguments in TIMES.items():
+            cells = pathlib.Path(scratch.name) / name
+            with cells.open("w") as file:
+                subprocess.run([sys.executable, ROOT / "bench" / "random_cells.py", *arguments], stdout=file, check=True)
+            cls.files += [cells, ROOT / "bench" / "results" / name]
+
     def judge(self, direction):
-        with tempfile.TemporaryDirectory() as folder:
-            files = []
-            for name, arguments in TIMES.items():
-                cells = pathlib.Path(folder) / name
-                with cells.open("w") as file:
-                    subprocess.run([sys.executable, ROOT / "bench" / "random_cells.py", *arguments], stdout=file, check=True)
-                files += [cells, ROOT / "bench" / "results" / name]
-            done = subprocess.run([PROGRAM, direction, "none", "0", *files], capture_output=True, text=True, check=True)
+        done = subprocess.run([PROGRAM, direction, "none", "0", *self.files], capture_output=True, text=True, check=True)
         cells, mean, within, most = JUDGED.match(done.stdout).groups()
         return int(cells), float(mean), int(within), float(most)
 
