@@ -49,7 +49,9 @@ struct Constant {
 std::vector<Constant> constants_of(Model& model, Direction direction) {
   std::vector<Constant> all;
   const auto add = [&](const std::string& skeleton, auto& costs) {
-    for (const auto& [name, member] : costs.fields()) all.push_back({"attention/" + skeleton, name, costs.*member});
+    for_each_field(costs, [&](const auto& field, double& value) {
+      all.push_back({"attention/" + skeleton, std::string(field.name), value});
+    });
   };
   if (direction == Direction::kForward) {
     add("sm90_forward", model.forward);

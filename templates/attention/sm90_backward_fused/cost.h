@@ -1,10 +1,10 @@
 // The cost model of the sm90_backward_fused skeleton.
 #pragma once
 
-#include <array>
-#include <utility>
+#include <tuple>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/spec/fields.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90::backward {
@@ -33,25 +33,20 @@ struct FusedCosts {
   double per_sequence_tile = 0.95;
   double gmem_accum = 1.05;
 
-  // Names and members, for bench/fit_costs.cpp.
+  // For bench/fit_costs.cpp.
   static constexpr auto fields() {
-    return std::array{std::pair{"q_tile", &FusedCosts::q_tile},
-                      std::pair{"q_tile_columns", &FusedCosts::q_tile_columns},
-                      std::pair{"shared_multiprocessor", &FusedCosts::shared_multiprocessor},
-                      std::pair{"tile", &FusedCosts::tile},
-                      std::pair{"tile_columns", &FusedCosts::tile_columns},
-                      std::pair{"one_buffer", &FusedCosts::one_buffer},
-                      std::pair{"list_tail", &FusedCosts::list_tail},
-                      std::pair{"unsorted_tail", &FusedCosts::unsorted_tail},
-                      std::pair{"in_group", &FusedCosts::in_group},
-                      std::pair{"launches", &FusedCosts::launches},
-                      std::pair{"bytes_per_microsecond", &FusedCosts::bytes_per_microsecond},
-                      std::pair{"of_measured", &FusedCosts::of_measured},
-                      std::pair{"semaphore_tile", &FusedCosts::semaphore_tile},
-                      std::pair{"semaphore_last_tiles_first", &FusedCosts::semaphore_last_tiles_first},
-                      std::pair{"semaphore_wait", &FusedCosts::semaphore_wait},
-                      std::pair{"per_sequence_tile", &FusedCosts::per_sequence_tile},
-                      std::pair{"gmem_accum", &FusedCosts::gmem_accum}};
+    return std::make_tuple(
+        field("q_tile", &FusedCosts::q_tile, ""), field("q_tile_columns", &FusedCosts::q_tile_columns, ""),
+        field("shared_multiprocessor", &FusedCosts::shared_multiprocessor, ""), field("tile", &FusedCosts::tile, ""),
+        field("tile_columns", &FusedCosts::tile_columns, ""), field("one_buffer", &FusedCosts::one_buffer, ""),
+        field("list_tail", &FusedCosts::list_tail, ""), field("unsorted_tail", &FusedCosts::unsorted_tail, ""),
+        field("in_group", &FusedCosts::in_group, ""), field("launches", &FusedCosts::launches, ""),
+        field("bytes_per_microsecond", &FusedCosts::bytes_per_microsecond, ""),
+        field("of_measured", &FusedCosts::of_measured, ""), field("semaphore_tile", &FusedCosts::semaphore_tile, ""),
+        field("semaphore_last_tiles_first", &FusedCosts::semaphore_last_tiles_first, ""),
+        field("semaphore_wait", &FusedCosts::semaphore_wait, ""),
+        field("per_sequence_tile", &FusedCosts::per_sequence_tile, ""),
+        field("gmem_accum", &FusedCosts::gmem_accum, ""));
   }
 };
 

@@ -1,10 +1,10 @@
 // The cost model of the sm90_backward_twopass skeleton.
 #pragma once
 
-#include <array>
-#include <utility>
+#include <tuple>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/spec/fields.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90::backward {
@@ -37,28 +37,19 @@ struct TwopassCosts {
   double packed_moving_tile = 1350;  // for 128 columns of q and v
   double launch = 5000;
 
-  // Names and members, for bench/fit_costs.cpp.
+  // For bench/fit_costs.cpp.
   static constexpr auto fields() {
-    return std::array{std::pair{"activation", &TwopassCosts::activation},
-                      std::pair{"chain", &TwopassCosts::chain},
-                      std::pair{"overlapped", &TwopassCosts::overlapped},
-                      std::pair{"few_columns", &TwopassCosts::few_columns},
-                      std::pair{"two_stages", &TwopassCosts::two_stages},
-                      std::pair{"three_stages", &TwopassCosts::three_stages},
-                      std::pair{"four_stages", &TwopassCosts::four_stages},
-                      std::pair{"moving_tile", &TwopassCosts::moving_tile},
-                      std::pair{"tile", &TwopassCosts::tile},
-                      std::pair{"tile_rows", &TwopassCosts::tile_rows},
-                      std::pair{"target_mask", &TwopassCosts::target_mask},
-                      std::pair{"one_tile", &TwopassCosts::one_tile},
-                      std::pair{"in_group", &TwopassCosts::in_group},
-                      std::pair{"grid_tile", &TwopassCosts::grid_tile},
-                      std::pair{"empty_cta", &TwopassCosts::empty_cta},
-                      std::pair{"list_tail", &TwopassCosts::list_tail},
-                      std::pair{"grid_tail", &TwopassCosts::grid_tail},
-                      std::pair{"packed_tile", &TwopassCosts::packed_tile},
-                      std::pair{"packed_moving_tile", &TwopassCosts::packed_moving_tile},
-                      std::pair{"launch", &TwopassCosts::launch}};
+    return std::make_tuple(
+        field("activation", &TwopassCosts::activation, ""), field("chain", &TwopassCosts::chain, ""),
+        field("overlapped", &TwopassCosts::overlapped, ""), field("few_columns", &TwopassCosts::few_columns, ""),
+        field("two_stages", &TwopassCosts::two_stages, ""), field("three_stages", &TwopassCosts::three_stages, ""),
+        field("four_stages", &TwopassCosts::four_stages, ""), field("moving_tile", &TwopassCosts::moving_tile, ""),
+        field("tile", &TwopassCosts::tile, ""), field("tile_rows", &TwopassCosts::tile_rows, ""),
+        field("target_mask", &TwopassCosts::target_mask, ""), field("one_tile", &TwopassCosts::one_tile, ""),
+        field("in_group", &TwopassCosts::in_group, ""), field("grid_tile", &TwopassCosts::grid_tile, ""),
+        field("empty_cta", &TwopassCosts::empty_cta, ""), field("list_tail", &TwopassCosts::list_tail, ""),
+        field("grid_tail", &TwopassCosts::grid_tail, ""), field("packed_tile", &TwopassCosts::packed_tile, ""),
+        field("packed_moving_tile", &TwopassCosts::packed_moving_tile, ""), field("launch", &TwopassCosts::launch, ""));
   }
 };
 

@@ -1,10 +1,10 @@
 // Cost model of the sm90 skeleton: milliseconds of one forward launch.
 #pragma once
 
-#include <array>
-#include <utility>
+#include <tuple>
 
 #include "compiler/plan/skeleton.h"
+#include "compiler/spec/fields.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit::sm90 {
@@ -51,27 +51,19 @@ struct ForwardCosts {
   double packed_kv_tile = 150;
   double launch = 5000;
 
-  // Names and members, for bench/fit_costs.cpp.
+  // For bench/fit_costs.cpp.
   static constexpr auto fields() {
-    return std::array{std::pair{"activation", &ForwardCosts::activation},
-                      std::pair{"chain", &ForwardCosts::chain},
-                      std::pair{"pieces", &ForwardCosts::pieces},
-                      std::pair{"two_stages", &ForwardCosts::two_stages},
-                      std::pair{"kv_tile", &ForwardCosts::kv_tile},
-                      std::pair{"ping_pong", &ForwardCosts::ping_pong},
-                      std::pair{"ping_pong_in_pieces", &ForwardCosts::ping_pong_in_pieces},
-                      std::pair{"tile", &ForwardCosts::tile},
-                      std::pair{"tile_rows", &ForwardCosts::tile_rows},
-                      std::pair{"tile_ping_pong", &ForwardCosts::tile_ping_pong},
-                      std::pair{"one_query", &ForwardCosts::one_query},
-                      std::pair{"in_group", &ForwardCosts::in_group},
-                      std::pair{"grid_tile", &ForwardCosts::grid_tile},
-                      std::pair{"empty_cta", &ForwardCosts::empty_cta},
-                      std::pair{"deviations", &ForwardCosts::deviations},
-                      std::pair{"grid_tail", &ForwardCosts::grid_tail},
-                      std::pair{"packed_tile", &ForwardCosts::packed_tile},
-                      std::pair{"packed_kv_tile", &ForwardCosts::packed_kv_tile},
-                      std::pair{"launch", &ForwardCosts::launch}};
+    return std::make_tuple(
+        field("activation", &ForwardCosts::activation, ""), field("chain", &ForwardCosts::chain, ""),
+        field("pieces", &ForwardCosts::pieces, ""), field("two_stages", &ForwardCosts::two_stages, ""),
+        field("kv_tile", &ForwardCosts::kv_tile, ""), field("ping_pong", &ForwardCosts::ping_pong, ""),
+        field("ping_pong_in_pieces", &ForwardCosts::ping_pong_in_pieces, ""), field("tile", &ForwardCosts::tile, ""),
+        field("tile_rows", &ForwardCosts::tile_rows, ""), field("tile_ping_pong", &ForwardCosts::tile_ping_pong, ""),
+        field("one_query", &ForwardCosts::one_query, ""), field("in_group", &ForwardCosts::in_group, ""),
+        field("grid_tile", &ForwardCosts::grid_tile, ""), field("empty_cta", &ForwardCosts::empty_cta, ""),
+        field("deviations", &ForwardCosts::deviations, ""), field("grid_tail", &ForwardCosts::grid_tail, ""),
+        field("packed_tile", &ForwardCosts::packed_tile, ""),
+        field("packed_kv_tile", &ForwardCosts::packed_kv_tile, ""), field("launch", &ForwardCosts::launch, ""));
   }
 };
 
