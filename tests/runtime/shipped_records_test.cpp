@@ -72,8 +72,10 @@ TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
     const auto device = known_device(key.device);
     ASSERT_TRUE(device.ok()) << device.status().message();
     const Direction direction = key.direction == "forward" ? Direction::kForward : Direction::kBackward;
-    EXPECT_EQ(tuning_key(**spec, direction, *device, key.bucket), key);
-    const auto choice = choose_kernel(*engine, **spec, direction, *device, key.bucket);
+    const ProblemBucket bucket{key.bucket, key.batch_class};
+    const Restriction restriction{.deterministic = key.deterministic};
+    EXPECT_EQ(tuning_key(**spec, direction, *device, bucket, restriction), key);
+    const auto choice = choose_kernel(*engine, **spec, direction, *device, bucket, restriction);
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     EXPECT_TRUE(choice->tuned) << choice->why;
     EXPECT_TRUE(same_config(key_text(choice->config), stored.record.winner));
