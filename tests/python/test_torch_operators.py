@@ -170,6 +170,13 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(errors.UnsupportedError, "silu.* under a transform of torch.func"):
             torch.func.grad(lambda x: ops.silu(x).sum())(x)
 
+    def test_what_a_transform_has_left_is_the_tensor_that_it_was_of(self):
+        x, seen = torch_cases.tensor(8, 16).requires_grad_(), []
+        torch.func.grad(lambda inner: (seen.append(inner), inner.sum())[1])(x)
+        (expected,) = torch.autograd.grad(ops.silu(x).sum(), x)
+        (found,) = torch.autograd.grad(ops.silu(seen[0]).sum(), x)
+        self.assertTrue(torch.equal(found, expected))
+
     def test_a_bias_beside_the_rows_that_follow_from_it(self):
         gradients = []
         for name in ("layer", "layer_kept"):
