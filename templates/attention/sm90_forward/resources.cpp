@@ -50,8 +50,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // out configs that were seen to spill.
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
   // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
-  // Of packed rows it is read from shared memory for each KV tile.
-  if (mask_in_pieces && !producer_warpgroup) registers_needed += config.pack_sequences ? 12 : 28;
+  if (mask_in_pieces && !producer_warpgroup) registers_needed += 12;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
   if (params.has_rab()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
