@@ -35,10 +35,11 @@ def _call(function: Any, config: Source, context: Context | None, progress: Prog
 
     callback = _structs.ProgressCallback(report_progress) if progress else _structs.ProgressCallback()
     run_options = _structs.RunOptions(progress=callback, **options)
-    report = json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
-    if raised:
-        raise raised[0]
-    return report
+    try:
+        return json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
+    finally:
+        if raised:
+            raise raised[0]  # before an error of the library, which becomes its context
 
 
 def _backend(name: str) -> int:

@@ -349,6 +349,14 @@ class Commands(Scratch):
         except errors.NoCompilerError as error:
             self.skipTest(str(error))
 
+    def test_what_progress_raises_comes_before_an_error_of_the_library(self):
+        def stop(*event):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt) as raised:
+            hstujit.prewarm(CONFIG, arch="H200", check=True, context=self.context, progress=stop)
+        self.assertIsInstance(raised.exception.__context__, errors.CacheMissError)
+
     def test_tune_without_a_gpu_says_what_is_missing(self):
         with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
             context = hstujit.Context(cache_dir=self.folder / "cache")
