@@ -57,6 +57,7 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
             deterministic=int(deterministic),
         )
         self._ops: dict[tuple[Any, ...], Any] = {}  # of functions, by instance
+        self._plans: dict[str, dict[Any, Any]] = {}  # of calls through PyTorch, by function
         self._handle = ctypes.c_void_p()
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
 

@@ -18,6 +18,8 @@ from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .signature import Signature
 
+_MOST_PREPARED = 4096  # lengths that an op remembers, as in python/native/plan.h; to prepare again is cheap
+
 
 class Op(Owner, destroy=library.hstujit_op_destroy):
     """An operator instance. Any thread may use it.
@@ -101,6 +103,8 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         if (max_seq_len, device) in self._prepared and device >= 0:
             return
         check(library.hstujit_prepare(self._handle, _structs.Problem(max_seq_len=max_seq_len, device=device)))
+        if len(self._prepared) >= _MOST_PREPARED:
+            self._prepared.clear()
         self._prepared.add((max_seq_len, device))
 
     def workspace_size(self, **arguments: Any) -> int:

@@ -22,6 +22,7 @@ launch_values = library.hstujit_launch
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 0)
 _current_device: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", lambda: 0)
 _seen = threading.local()
+_MOST_PLANS = 1024  # of one operator in one context, as in python/native/plan.h; to make one again is cheap
 
 
 class AlignedPlan:
@@ -161,18 +162,23 @@ class Launcher:
         self.axes = tuple(dict.fromkeys((self.positions[name], axis) for axes in of_sizes for name, axis in axes))
         self.forms = tuple(self.positions[name] for name, _ in interface.choices)
         self.key_of = self.compile_key()
-        self.plans: dict[Any, LaunchPlan] = {}
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:
         context = default_context()
         try:
-            key = self.key_of(context, parameters, *inputs)
+            key = self.key_of(parameters, *inputs)
         except (AttributeError, IndexError):
             self.check_given(name for name, value in zip(self.positions, inputs) if value is not None)
             return LaunchPlan(self, context, inputs, parameters)  # which says what is wrong
-        plan = self.plans.get(key)
+        plans = context._plans.get(self.interface.name)  # there, so that nothing but a plan's context keeps it
+        if plans is None:
+            plans = context._plans.setdefault(self.interface.name, {})
+        plan: LaunchPlan | None = plans.get(key)
         if plan is None:
-            plan = self.plans.setdefault(key, LaunchPlan(self, context, inputs, parameters))
+            plan = LaunchPlan(self, context, inputs, parameters)
+            if len(plans) >= _MOST_PLANS:
+                plans.clear()
+            plan = plans.setdefault(key, plan)
         return plan
 
     def check_given(self, names: Iterable[str]) -> None:
@@ -207,8 +213,8 @@ class Launcher:
         ]
         parts += [if_there(index, f"int({names[index]}.shape[{axis}])") for index, axis in self.axes]
         parts += [if_there(at, f"({names[at]}.dim() == 1 and is_one({names[at]}.shape[0]))") for at in self.forms]
-        body = f"(context, parameters, {', '.join(parts)})"
-        return compile_lambda(f"context, parameters, {', '.join(names)}", body, is_one=_is_one)
+        body = f"(parameters, {', '.join(parts)})"
+        return compile_lambda(f"parameters, {', '.join(names)}", body, is_one=_is_one)
 
     def allocate(
         self, plan: LaunchPlan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
