@@ -14,7 +14,7 @@ import re
 import statistics
 import sys
 
-from record_traffic import traffic  # noqa: F401, a step that main() finds by its name
+from record_traffic import traffic
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
 BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
@@ -81,9 +81,6 @@ def overridden(report, memcheck, racecheck):
     result["refused"] = refused
     result["sanitizer"], clean = sanitizer(memcheck, racecheck)
     return result, agree and clean
-
-
-ping_pong = fused = overridden
 
 
 def random(*portions):
@@ -297,14 +294,20 @@ def write(path, content):
         file.write("\n")
 
 
+# By name of a step; ping_pong and fused are what is recorded of overrides.
+STEPS = {
+    "matrix": matrix, "sanitizer": sanitizer, "ping_pong": overridden, "fused": overridden, "random": random,
+    "deterministic": deterministic, "emitted": emitted, "tune": tune, "faults": faults, "ranks": ranks, "profile": profile,
+    "startup": startup, "compare": compare, "traffic": traffic, "candidate_times": candidate_times,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--commit", required=True)
     parser.add_argument("--date", required=True)
     parser.add_argument("--device", required=True, help="what `hstujit doctor --json` printed")
-    parser.add_argument("step", choices=(
-        "matrix", "sanitizer", "ping_pong", "fused", "random", "deterministic", "emitted", "tune", "faults", "ranks", "profile", "startup",
-        "compare", "traffic", "candidate_times", *BENCHES))
+    parser.add_argument("step", choices=(*STEPS, *BENCHES))
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
@@ -320,7 +323,7 @@ def main():
         named = {} if arguments.step == "bench" else {"step": arguments.step}
         write(output, named | {"untuned": untuned_of(one) for one in before} | peers | report)
         return 0 if good else 1
-    result, good = globals()[arguments.step](*inputs)
+    result, good = STEPS[arguments.step](*inputs)
     environment = {
         "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
         "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),
