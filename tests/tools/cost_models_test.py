@@ -2,6 +2,7 @@
 
 Its argument is that program.
 """
+import hashlib
 import json
 import pathlib
 import re
@@ -14,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What bench/random_cells.py is told for the cells of each file.
 TIMES = {"candidate_times_h100_2026-11-26.json": ["--seed", "1", "--count", "54"],
          "candidate_times_extremes_2026-11-26.json": ["--seed", "2", "--count", "36", "--extremes"]}
+# Of these cells, as they were drawn when they were timed.
+DIGESTS = {"candidate_times_h100_2026-11-26.json": "5905dd69d893604e", "candidate_times_extremes_2026-11-26.json": "c7f29a87168fa2b5"}
 JUDGED = re.compile(r"now +fitted on +(\d+) cells: ([\d.]+) in geometric mean, +(\d+) % within 10 %, ([\d.]+) at most")
 
 
@@ -35,9 +38,16 @@ class CostModels(unittest.TestCase):
         return int(cells), float(mean), int(within), float(most)
 
     def test_cells_are_those_that_were_timed(self):
-        for name in TIMES:
-            keys = json.loads((ROOT / "bench" / "results" / name).read_text())["result"]["keys"]
-            self.assertGreater(sum(len(key["us"]) for key in keys), 1000, name)
+        for cells, times in zip(self.files[0::2], self.files[1::2]):
+            with self.subTest(times=times.name):
+                ops = json.loads(cells.read_text())["ops"]
+                keys = json.loads(times.read_text())["result"]["keys"]
+                drawn = [(op["name"], direction, op["max_seq_len"]) for op in ops for direction in ("forward", "backward")]
+                self.assertEqual([(key["name"], key["direction"], key["max_seq_len"]) for key in keys], drawn)
+                self.assertTrue(all(key["us"] for key in keys))
+                # A file of times does not say dimensions, masks and lengths.
+                digest = hashlib.sha256(json.dumps(ops, sort_keys=True).encode()).hexdigest()
+                self.assertEqual(digest[:16], DIGESTS[times.name])
 
     def test_the_untuned_choice_is_seldom_far_from_the_fastest_candidate(self):
         for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.12, 70)):
