@@ -1,19 +1,45 @@
 #!/usr/bin/env bash
-# Everything that is recorded from a GPU machine, in one go: correctness matrix, compute-sanitizer, both of the backward direction, both
-# again for sm90 with ping-pong, the backward direction again with its fused kernel, launches of deterministic kernels compared
-# bitwise, the programs beside emitted source, tuning, tuning of faulty candidates, benchmark, its cells under the profiler, its neighbours, attention of few rows, operators over rows, their widths one by one, those over rows of sequences, those of serving, products, programs, start-up. Eight more steps: "traffic", attention on other lengths; "candidate_times", what cost models are fitted to; "layers", whole ones through PyTorch beside the public ones; "halves", those of layers; "random", instances at random; "tune_backward", after which the benchmark's backward direction is tuned, too; and "ranks", which wants two GPUs and torchrun;
-# and "compare", which times the benchmark beside the build in the folder COMPARED_WITH.
+# Everything that is recorded from a GPU machine, in one go: one JSON file a step in the output folder; bench/results/ has
+# the recorded ones. Exit 1 when a check failed.
 #
-#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"]
+#     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "STEP..."]
 #
-# MATRIX_PART=I/N takes every N-th instance of the matrices, from the I-th on; the float64 reference of all of them takes minutes.
-# RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its seeds are printed and recorded.
-# RANDOM_BACKEND=host runs it without a GPU.
-# BINARY_FOLDER holds hstujit, bench_startup, test_gpu_faults and test_gpu_program (default: build/release/bin). Needs python3; compute-sanitizer and ncu for their steps.
-# The output folder gets one JSON file per step; bench/results/ holds the recorded ones. Exit 1 when a check failed.
+# BINARY_FOLDER holds hstujit, bench_startup, test_gpu_faults and test_gpu_program (default: build/release/bin). Needs
+# python3; compute-sanitizer and ncu for their steps. Without -s the steps are those of `default_steps` below:
+#
+#   matrix, sanitizer, backward        the correctness matrix, and compute-sanitizer; both of the backward direction
+#   ping_pong ... per_sequence         both again under overrides: ping-pong, packed tiles, lists, kernels of backward
+#   deterministic                      launches of deterministic kernels, compared bitwise
+#   emitted                            the programs beside emitted source
+#   tune, faults, bench, profile       tuning, that of faulty candidates, the benchmark, its cells under the profiler
+#   cliffs, delta                      the benchmark's neighbours; attention of few rows
+#   rows_matrix, rows, row_sweep       operators over rows, their widths one by one
+#   sequences_matrix, sequences        those over rows of sequences
+#   serving                            those of serving
+#   products_matrix, products          products
+#   programs, startup                  programs; start-up
+#
+# `other_steps` run only where -s names them:
+#
+#   tune_backward                      after which the benchmark's backward direction is tuned, too
+#   layers, halves                     whole layers through PyTorch beside the public ones, and their halves
+#   random                             instances at random
+#   traffic, candidate_times           attention on other lengths; what cost models are fitted to
+#   ranks                              wants two GPUs and torchrun
+#   compare                            times the benchmark beside the build in the folder COMPARED_WITH
+#
+# MATRIX_PART=I/N takes every N-th instance of all matrices, from the I-th on: the float64 reference of all of them takes
+# minutes. Without it an override has a third of its matrix (0/3), and all else the whole one. What the sanitizers run is
+# a small selection of its own.
+# RANDOM_SECONDS (150), RANDOM_INSTANCES (as many as fit the time) and RANDOM_SEED (the time of day) are of "random"; its
+# seeds are printed and recorded. RANDOM_BACKEND=host runs it without a GPU.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binaries=$here/../build/release/bin output=$here/results steps="matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving products_matrix products programs startup"
+default_steps="matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted \
+tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving \
+products_matrix products programs startup"
+other_steps="tune_backward layers halves random traffic candidate_times ranks compare"
+binaries=$here/../build/release/bin output=$here/results steps=$default_steps
 while getopts b:o:s: option; do
   case $option in
     b) binaries=$OPTARG ;;
@@ -22,11 +48,13 @@ while getopts b:o:s: option; do
     *) exit 2 ;;
   esac
 done
+for name in $steps; do
+  case " $default_steps $other_steps " in *" $name "*) ;; *) echo "$name is no step" >&2; exit 2 ;; esac
+done
 mkdir -p "$output"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 hstujit=$binaries/hstujit cache=$work/cache failed=0
-part=${MATRIX_PART:-0/1}
 day=$(date -u +%Y-%m-%d)
 commit=${HSTUJIT_COMMIT:-$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)}
 record() { python3 "$here/record.py" --commit "$commit" --date "$day" --device "$($hstujit doctor --json --cache-dir "$cache")" "$@"; }
@@ -54,7 +82,7 @@ sanitize() {
 overridden() {
   local recorded_as=$1 name=$2 fields=$3
   shift 3
-  matrix "$@" --part 0/3 > "$work/$name.json"
+  matrix "$@" --part "${MATRIX_PART:-0/3}" > "$work/$name.json"
   export HSTUJIT_OVERRIDE="{$fields}"
   $hstujit prewarm --config "$work/$name.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/$name.json" --check --json --cache-dir "$cache" > "$work/$name.out" 2> "$work/log"
@@ -68,7 +96,7 @@ overridden() {
 agreement() {
   local name=$1
   shift
-  matrix "$@" > "$work/$name.json"
+  matrix "$@" --part "${MATRIX_PART:-0/1}" > "$work/$name.json"
   $hstujit prewarm --config "$work/$name.json" --cache-dir "$cache" 2> /dev/null | tail -n 1
   $hstujit run --config "$work/$name.json" --check --json --cache-dir "$cache" > "$work/$name.out" 2> "$work/log" || failed=1
   record matrix "$work/$name.out" "$output/${name}_$day.json" || failed=1
@@ -84,7 +112,7 @@ sanitized() {
 }
 
 if step matrix; then
-  agreement matrix --part "$part"
+  agreement matrix
 fi
 
 if step sanitizer; then
@@ -92,7 +120,7 @@ if step sanitizer; then
 fi
 
 if step backward; then
-  agreement backward_matrix --direction backward --part "$part"
+  agreement backward_matrix --direction backward
   sanitized backward_sanitizer --direction backward
 fi
 
@@ -265,7 +293,7 @@ fi
 
 if step rows_matrix; then
   for direction in forward backward; do
-    agreement rows_${direction}_matrix --rows --direction $direction --part "$part"
+    agreement rows_${direction}_matrix --rows --direction $direction
     sanitized rows_${direction}_sanitizer --only rows_ --direction $direction
   done
 fi
@@ -287,7 +315,7 @@ fi
 
 if step sequences_matrix; then
   for direction in forward backward; do
-    agreement sequences_${direction}_matrix --sequences --direction $direction --part "$part"
+    agreement sequences_${direction}_matrix --sequences --direction $direction
   done
 fi
 
@@ -298,14 +326,14 @@ if step row_sweep; then
 fi
 
 if step serving; then
-  agreement serving_matrix --serving --part "$part"
+  agreement serving_matrix --serving
   sanitized serving_sanitizer --only serving_
 fi
 
 # Also by schedules that the cost model may not choose: ping-pong, one band of tiles; clusters, buffers of stores in turn; and by mma.sync.
 if step products_matrix; then
-  agreement products_matrix --products --part "$part"
-  agreement products_backward_matrix --products --part "$part" --direction backward
+  agreement products_matrix --products
+  agreement products_backward_matrix --products --direction backward
   sanitized products_sanitizer --only product_
   overridden fused products_ping_pong '"block_m": 64, "block_n": 192, "stages": 3, "ping_pong": true, "split_k": 1, "raster_rows": 1, "cluster": 1' --only product_
   overridden fused products_mma '"skeleton": "gemm/sm80", "block_m": 128, "block_n": 128, "stages": 3, "consumers": 2, "ping_pong": false, "split_k": 1, "raster_rows": 8, "cluster": 1' --only product_

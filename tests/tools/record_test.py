@@ -2,6 +2,7 @@
 """What bench/record.py takes from a report of hstujit doctor."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,7 +74,7 @@ def tuned(winner, a_us, b_us):
 
 def run(step, *contents):
     with tempfile.TemporaryDirectory() as folder:
-        return getattr(record, step)(*write(folder, contents))
+        return record.STEPS[step](*write(folder, contents))
 
 
 result, passed = run("tune", {"keys": [tuned(2, 100, 101)]})
@@ -164,3 +165,12 @@ if (code, written["result"]) != (0, {"ms": {"a_kernel": 0.125}, "failed": []}):
 for lines in ("a_kernel: 2048 rows, 0.125 ms\nb_main.cu failed\n", ""):
     if recorded("emitted", lines)[0] == 0:
         sys.exit("a program that failed is no failure")
+
+# Each step of run_gpu.sh is in one of its two lists and the other way round; one in none of them is refused.
+script = (ROOT / "bench/run_gpu.sh").read_text(encoding="utf-8").replace("\\\n", "")
+lists = [name for steps in re.findall(r'^(?:default|other)_steps="(.*)"$', script, re.M) for name in steps.split()]
+if not lists or sorted(lists) != sorted(set(re.findall(r"^if step (\w+); then$", script, re.M))):
+    sys.exit(f"steps of run_gpu.sh: {lists}")
+process = subprocess.run([ROOT / "bench/run_gpu.sh", "-s", "matrices"], check=False, stderr=subprocess.PIPE, text=True)
+if (process.returncode, process.stderr) != (2, "matrices is no step\n"):
+    sys.exit(f"a step that there is not: exit {process.returncode}, {process.stderr!r}")
