@@ -243,7 +243,7 @@ def check_memory(interface: Interface, signature: Signature, shapes: list[tuple[
             )
 
 
-def size_limits(interface: Interface, signature: Signature) -> list[tuple[str, int, int]]:
+def size_limits(signature: Signature) -> list[tuple[str, int, int]]:
     """Numbers that sizes of tensors follow from, with the smallest and the largest value."""
     symbols = {symbol for argument in signature for size in argument.shape for symbol in size.symbols}
     return [
@@ -261,7 +261,7 @@ def check_sizes(
     interface: Interface, signature: Signature, numbers: Mapping[str, Any], rows: Mapping[str, Any]
 ) -> None:
     """Numbers that sizes of tensors follow from are checked before there are outputs. The library checks all others."""
-    for name, least, most in size_limits(interface, signature):
+    for name, least, most in size_limits(signature):
         check_limits(name, numbers[name], least, most)
     for symbol, keyword in interface.rows:
         if symbol in rows:

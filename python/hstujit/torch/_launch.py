@@ -88,7 +88,7 @@ class LaunchPlan(Plan):
         super().__init__(launcher.interface, launcher.positions, context, described, set(given), chosen)
         self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
         self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
-        limits = _instances.size_limits(self.interface, self.signature)
+        limits = _instances.size_limits(self.signature)
         self.limits = tuple((launcher.positions[name], name, least, most) for name, least, most in limits)
         self.output_bits = self.find_output_bits()
         self.shapes_of = self.compile_shapes()
