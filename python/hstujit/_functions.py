@@ -10,7 +10,8 @@ from . import _instances, _structs
 from ._checked import bind
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
-from ._interface import USUAL, Interface, interface, interfaces
+from ._interface import USUAL, Interface, interfaces
+from ._search import interface
 from ._words import counted
 from .context import Context, context_of
 from .errors import InvalidArgumentError

@@ -13,7 +13,7 @@ import numpy
 from torch_support import torch
 
 import hstujit
-from hstujit import _interface, errors
+from hstujit import _interface, _search, errors
 from hstujit._suggest import closest
 from hstujit._words import PYTHON_NAMES, in_python
 
@@ -83,7 +83,7 @@ class Functions(unittest.TestCase):
 
     def test_a_letter_is_one_size(self):
         for name, (op, direction) in _interface.interfaces().items():
-            search = _interface._Search(op, direction, _interface.operators()[op]["parameters"])
+            search = _search._Search(op, direction, _interface.operators()[op]["parameters"])
             shapes = search.result().shapes
             sizes, letters = {}, {}
             for argument in search.seen[0]:  # with everything that there is

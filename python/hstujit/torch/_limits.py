@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from .._interface import Interface, interface
+from .._interface import Interface
+from .._search import interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._explained import Calling

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from .._instances import with_flag
-from .._interface import Interface, interface, interfaces
+from .._interface import Interface, interfaces
+from .._search import interface
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
