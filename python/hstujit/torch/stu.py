@@ -14,6 +14,7 @@ import torch
 from .._checked import is_integer, is_number, named
 from .._instances import LARGEST_COUNT
 from .._interface import operators
+from .._search import interface
 from .._words import counted, either, kind_of, renamed, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
@@ -24,6 +25,7 @@ from .functional import complete_cumsum, split_2D_jagged
 
 _ops = torch.ops.hstujit
 _EPS = 1e-6
+_OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 _BATCH = 256  # sequences of generated inputs, as a config's default
 
 Lengths = int | Sequence[int]
@@ -362,7 +364,7 @@ class STULayer(torch.nn.Module):
         if ratio > 0:
             dropout = {"dropout_ratio": ratio, "seed": drawn_seed(), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
-        out, *for_backward = called_as(
+        outputs = called_as(
             _NAMES,
             _ops.stu_layer,
             x=x,
@@ -378,9 +380,9 @@ class STULayer(torch.nn.Module):
         )
         if kept is not None:
             v, qk = self._columns
-            uvqk = next(tensor for tensor in for_backward if tensor.dim() == 2 and tensor.size(1) == 2 * (v + qk))
+            uvqk = outputs[_OUTPUTS.index("uvqk")]
             self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
-        return out
+        return outputs[0]
 
     @explained
     def cached_forward(
