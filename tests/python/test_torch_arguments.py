@@ -328,7 +328,7 @@ class Layers(unittest.TestCase):
 
     def test_every_name_of_a_sentence_is_known(self):
         """What ``stu_layer`` and ``cached_stu_layer`` name is named so, or otherwise, by a module."""
-        forward = {*hstujit.torch.stu._NAMES, "x", "x_offsets", "num_targets", "max_seq_len"}
+        forward = {*hstujit.torch._layer_config.NAMES, "x", "x_offsets", "num_targets", "max_seq_len"}
         cache = {"k_cache", "v_cache", "kv_caching_offsets", "max_delta_len"}
         own = cache | {"eps", "seed", "offset", "rab", "attn_scale", "scaling_seqlen"}  # which no caller gives
         for name in ("stu_layer", "cached_stu_layer"):

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .._checked import is_integer, is_number, named
+from .._checked import named
 from .._instances import LARGEST_COUNT
-from .._interface import operators
 from .._search import interface
-from .._words import counted, either, kind_of, renamed, shown
-from ..config import Config
-from ..errors import InvalidArgumentError, InvalidConfigError
-from ._arguments import drawn_seed, fp32_precision, integers_as, is_cast, is_readable
+from .._words import counted, kind_of, shown
+from ..errors import InvalidArgumentError
+from ._arguments import drawn_seed, integers_as, is_cast
 from ._explained import called_as, explained
-from ._plan import DTYPES, dtype_name
-from .functional import complete_cumsum, split_2D_jagged
+from ._kv_cache import Kept
+from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
+from ._layer_instances import Lengths, instances_of
+from ._plan import dtype_name
 
 _ops = torch.ops.hstujit
 _EPS = 1e-6
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
-_BATCH = 256  # sequences of generated inputs, as a config's default
-
-Lengths = int | Sequence[int]
 
 
 @dataclass
@@ -77,41 +73,12 @@ class STULayerConfig:
     precision: str | None = None
 
     def __post_init__(self) -> None:
-        _check_values(self)
+        check_values(self)
 
 
 STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
 
 _FIELDS = {field.name: field for field in dataclasses.fields(STULayerConfig)}
-
-# By field: the parameter of ``stu_layer`` whose limits it has.
-_COUNTS: dict[str, str] = {
-    "embedding_dim": "width",
-    "num_heads": "heads",
-    "hidden_dim": "hidden_dim",
-    "attention_dim": "attn_dim",
-    "max_attn_len": "max_attn_len",
-    "contextual_seq_len": "contextual_seq_len",
-    "backward_head_groups": "backward_head_groups",
-}
-
-
-# By what ``stu_layer`` names in a sentence: what a caller of a layer knows it as.
-_NAMES = {
-    **{parameter: field for field, parameter in _COUNTS.items() if parameter != field},
-    "seq_offsets": "x_offsets",
-    "group_norm": "use_group_norm",
-    "dropout_ratio": "output_dropout_ratio",
-    "alpha": "attn_alpha",
-    "input_norm_weight": "_input_norm_weight",
-    "input_norm_bias": "_input_norm_bias",
-    "uvqk_weight": "_uvqk_weight",
-    "uvqk_bias": "_uvqk_beta",
-    "output_weight": "_output_weight",
-    "output_norm_weight": "_output_norm_weight",
-    "output_norm_bias": "_output_norm_bias",
-}
-_CACHED_NAMES = {**_NAMES, "x": "delta_x"}
 
 
 def _copy_of(config: STULayerConfig) -> STULayerConfig:
@@ -121,137 +88,6 @@ def _copy_of(config: STULayerConfig) -> STULayerConfig:
     if absent:
         raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
     return STULayerConfig(**values)
-
-
-def _check_values(config: STULayerConfig) -> None:
-    properties = operators()["stu_layer"]["parameters"]["properties"]
-    wrong = []
-    for name, parameter in _COUNTS.items():
-        limits = properties[parameter]
-        value = getattr(config, name)
-        if value is None and name == "max_attn_len":
-            continue
-        lowest, highest, multiple = limits["minimum"], limits["maximum"], limits.get("multipleOf", 1)
-        if not is_integer(value) or not lowest <= value <= highest or value % multiple:
-            of = f", a multiple of {multiple}," if multiple > 1 else ""
-            none = ", or None" if name == "max_attn_len" else ""
-            wrong.append(f"{name} is {shown(value)}; it must be an integer{of} from {lowest} to {highest}{none}")
-    ratio, alpha = config.output_dropout_ratio, config.attn_alpha
-    if not is_number(ratio) or not 0 <= ratio <= 1:
-        wrong.append(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
-    if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
-        wrong.append(f"attn_alpha is {shown(alpha)}; it must be a finite number, or None")
-    for name, field in _FIELDS.items():
-        value = getattr(config, name)
-        if field.type == "bool" and not isinstance(value, bool):
-            wrong.append(f"{name} is {shown(value)}; it must be True or False")
-    precisions = properties["precision"]["enum"]
-    if _precision(config) not in precisions:
-        wrong.append(f"precision is {shown(config.precision)}; it must be {', '.join(precisions)} or None")
-    if wrong:
-        raise InvalidArgumentError("\n".join(wrong))
-    _check_together(config)
-
-
-def _check_together(config: STULayerConfig) -> None:
-    """What the library says of fields beside one another."""
-    instance = {"name": "layer", "op": "stu_layer", "max_seq_len": 1, "dtype": "fp32"}
-    try:
-        Config([{**instance, "width": config.embedding_dim, **_parameters(config), **_less_memory(config)}])
-    except InvalidConfigError as error:
-        raise InvalidArgumentError(renamed(str(error).replace("[0].", ""), _NAMES)) from None
-
-
-def _parameters(config: STULayerConfig) -> dict[str, Any]:
-    """Of ``stu_layer`` and of ``cached_stu_layer``."""
-    return {
-        "heads": config.num_heads,
-        "attn_dim": config.attention_dim,
-        "hidden_dim": config.hidden_dim,
-        "causal": config.causal,
-        "max_attn_len": config.max_attn_len or 0,
-        "contextual_seq_len": config.contextual_seq_len,
-        "group_norm": config.use_group_norm,
-        "precision": _precision(config),
-    }
-
-
-def _precision(config: STULayerConfig) -> str:
-    return fp32_precision() if config.precision is None else config.precision
-
-
-@dataclass
-class _Kept:
-    """The first rows of each sequence, which a cache has."""
-
-    offsets: torch.Tensor  # (B + 1)
-    rest: torch.Tensor  # (B + 1), of the rows that are not kept
-    longest: int
-    rows: int | None  # of all sequences; None: not read
-
-    @classmethod
-    def of(cls, lengths: torch.Tensor, max_len: int, seq_offsets: torch.Tensor, of_offsets: str) -> _Kept:
-        """
-        Args:
-            lengths, max_len: ``kv_caching_lengths`` and ``max_kv_caching_len`` of a call, which are checked.
-            of_offsets: what a caller knows ``seq_offsets`` as.
-        """
-        batch = seq_offsets.numel() - 1
-        if not torch.compiler.is_compiling() and not 0 <= max_len < LARGEST_COUNT:
-            raise InvalidArgumentError(
-                f"max_kv_caching_len is {shown(max_len)}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
-            )
-        if lengths.dtype not in (torch.int32, torch.int64):
-            raise InvalidArgumentError(
-                f"kv_caching_lengths has dtype {dtype_name(lengths.dtype)}; it must be int32 or int64"
-            )
-        if lengths.dim() != 1:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths has rank {lengths.dim()}, shape {tuple(lengths.shape)}; it must be (B)"
-            )
-        if lengths.size(0) != batch:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths.shape[0] is {lengths.size(0)}; it must be B = {batch}, as in {of_offsets}"
-            )
-        if lengths.device != seq_offsets.device:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths is on {lengths.device}; it must be on {seq_offsets.device}, as {of_offsets}"
-            )
-        longest, rows = max_len, None
-        if is_readable(lengths, seq_offsets):
-            longest, rows = _read(lengths, max_len, seq_offsets.diff())
-        elif not max_len:
-            longest = int(lengths.max().item())
-        offsets = complete_cumsum(integers_as("kv_caching_lengths", lengths, seq_offsets.dtype))
-        return cls(offsets, seq_offsets - offsets, longest, rows)
-
-    def first_rows(self, values: torch.Tensor) -> torch.Tensor:
-        left, _ = split_2D_jagged(
-            self.longest, values, total_len_left=self.rows, offsets_left=self.offsets, offsets_right=self.rest
-        )
-        return left
-
-
-def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int, int]:
-    """The longest one, or ``max_len`` where that is given, and their sum. It waits for a GPU once."""
-    if not lengths.numel():
-        return max_len, 0
-    lengths, rows = lengths.long(), rows.long()
-    are_wrong = ((lengths < 0) | (lengths > rows)).any().long()
-    longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), are_wrong]).tolist()
-    for index, (length, there) in enumerate(zip(lengths.tolist(), rows.tolist()) if is_wrong else ()):
-        if length < 0:
-            raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; it must be at least 0")
-        if length > there:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths[{index}] is {length}; sequence {index} has {counted(there, 'row')}"
-            )
-    if max_len and max_len < longest:
-        index = int(lengths.argmax().item())
-        raise InvalidArgumentError(
-            f"max_kv_caching_len is {max_len}; it must be at least kv_caching_lengths[{index}] = {longest}, or 0"
-        )
-    return max_len or longest, total
 
 
 class STULayer(torch.nn.Module):
@@ -358,14 +194,14 @@ class STULayer(torch.nn.Module):
             )
         kept = None
         if kv_caching_lengths is not None:
-            kept = _Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
+            kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
         ratio = config.output_dropout_ratio if self.training else 0.0
         dropout = {}
         if ratio > 0:
             dropout = {"dropout_ratio": ratio, "seed": drawn_seed(), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
-            _NAMES,
+            NAMES,
             _ops.stu_layer,
             x=x,
             seq_offsets=x_offsets,
@@ -376,7 +212,7 @@ class STULayer(torch.nn.Module):
             recompute_normed_x=prefill or config.recompute_normed_x,
             recompute_uvqk=not prefill and config.recompute_uvqk,
             recompute_y=prefill or config.recompute_y,
-            **_less_memory(config),
+            **less_memory_of(config),
         )
         if kept is not None:
             v, qk = self._columns
@@ -417,9 +253,9 @@ class STULayer(torch.nn.Module):
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
         kept = None
         if kv_caching_lengths is not None:
-            kept = _Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
+            kept = Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
         full_k, full_v, out = called_as(
-            _CACHED_NAMES,
+            CACHED_NAMES,
             _ops.cached_stu_layer,
             x=delta_x,
             k_cache=self.k_cache,
@@ -451,10 +287,10 @@ class STULayer(torch.nn.Module):
             "eps": _EPS,
             "num_targets": num_targets,
             "alpha": self._alpha,
-            **_parameters(config),
+            **parameters_of(config),
         }
 
-    def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: _Kept) -> None:
+    def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: Kept) -> None:
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
         self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
 
@@ -488,63 +324,19 @@ class STULayer(torch.nn.Module):
             offsets_dtype: of x_offsets.
             name: what names of instances begin with.
         """
-        of_calls = {
-            "training": _list_of("training", training),
-            "inference": _list_of("inference", inference),
-            "prefill": _list_of("prefill", prefill),
-            "cached_forward": _list_of("cached_forward", cached_forward),
-        }
-        if not any(of_calls.values()):
-            raise InvalidArgumentError(f"no lengths are given; they must be of {', '.join(of_calls)}")
-        _check_types(dtype=dtype, weight_dtype=weight_dtype or dtype, offsets_dtype=offsets_dtype)
-        if not (is_integer(num_targets) and 0 <= num_targets < LARGEST_COUNT) and not isinstance(num_targets, bool):
-            raise InvalidArgumentError(
-                f"num_targets is {shown(num_targets)}; it must be True, False or a count of generated targets"
-            )
-        if not isinstance(name, str):
-            raise InvalidArgumentError(f"name is {shown(name)}; it must be a text")
         config = self._config
-        both = {
-            "width": config.embedding_dim,
-            **_parameters(config),
-            "dtype": dtype_name(dtype),
-            "weight_dtype": dtype_name(weight_dtype or dtype),
-            "offsets_dtype": dtype_name(offsets_dtype),
-            "num_targets": num_targets if config.target_aware else False,
-            "alpha": self._alpha,  # of generated inputs
-        }
-        whole = {**both, "op": "stu_layer", "dropout": self.training and config.output_dropout_ratio > 0}
-        recomputed = {name: getattr(config, name) for name in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
-        whole |= _less_memory(config)
-        parameters: dict[str, dict[str, Any]] = {
-            "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
-            "inference": {**whole, **recomputed, "training": False},
-            "prefill": {**whole, "recompute_uvqk": False},
-            "cached_forward": {**both, "op": "cached_stu_layer"},
-        }
-        made = [
-            {"name": f"{name}-{call}", **parameters[call], "max_seq_len": lengths}
-            for call, lengths in of_calls.items()
-            if lengths
-        ]
-        if cached := sorted({*of_calls["prefill"], *of_calls["cached_forward"]}):
-            made += self._instances_of_cache(name, dtype, offsets_dtype, cached)
-        return made
-
-    def _instances_of_cache(
-        self, name: str, dtype: torch.dtype, offsets_dtype: torch.dtype, lengths: list[int]
-    ) -> Iterator[dict[str, Any]]:
-        """Of what keeps the first rows of each sequence."""
-        offsets = dtype_name(offsets_dtype)
-        yield {"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets, "rows": _BATCH}
-        for width in sorted(set(self._columns)):
-            split = {"op": "split_2d_jagged", "width": width, "dtype": dtype_name(dtype), "offsets_dtype": offsets}
-            yield {"name": f"{name}-keep-{width}", **split, "max_seq_len": lengths}
-
-
-def _less_memory(config: STULayerConfig) -> dict[str, Any]:
-    """What the public package's configuration does not have."""
-    return {"recompute_attn": config.recompute_attn, "backward_head_groups": config.backward_head_groups}
+        return instances_of(
+            config,
+            {"training": training, "inference": inference, "prefill": prefill, "cached_forward": cached_forward},
+            alpha=self._alpha,
+            dropout=self.training and config.output_dropout_ratio > 0,
+            columns=self._columns,
+            num_targets=num_targets,
+            dtype=dtype,
+            weight_dtype=weight_dtype or dtype,
+            offsets_dtype=offsets_dtype,
+            name=name,
+        )
 
 
 def _check_offsets(x_offsets: torch.Tensor) -> None:
@@ -554,24 +346,6 @@ def _check_offsets(x_offsets: torch.Tensor) -> None:
         )
     if x_offsets.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"x_offsets has dtype {dtype_name(x_offsets.dtype)}; it must be int32 or int64")
-
-
-def _check_types(**dtypes: Any) -> None:
-    """By name of a parameter of ``stu_layer``, which says what it may be."""
-    properties = operators()["stu_layer"]["parameters"]["properties"]
-    for name, dtype in dtypes.items():
-        allowed = properties[name]["enum"]
-        if not isinstance(dtype, torch.dtype) or dtype_name(dtype) not in allowed:
-            wanted = either([str(DTYPES[known]) for known in allowed])
-            raise InvalidArgumentError(f"{name} is {shown(dtype)}; it must be {wanted}")
-
-
-def _list_of(name: str, lengths: Lengths) -> list[int]:
-    found = [lengths] if isinstance(lengths, int) else list(lengths)
-    for length in found:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise InvalidArgumentError(f"{name} is {shown(lengths)}; it must be lengths of at least 1")
-    return found
 
 
 class STUStack(torch.nn.Module):
