@@ -1,5 +1,5 @@
-"""Lines of the pages for people have 120 characters at most. Tables and blocks of code are as wide as they must be. And no
-tracked file holds both sides of a merge."""
+"""Lines of the pages for people have 120 characters at most, but for tables that a program writes. And no tracked file
+holds both sides of a merge."""
 import pathlib
 import re
 import subprocess
@@ -7,6 +7,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST = 120
+WRITTEN_BY = {"docs/parameters.md": "docs/render.cpp", "bench/results/README.md": "tools/results_index.py",
+              "docs/compatibility.md": "tests/compatibility/run.py"}  # tables of these pages are as wide as they come
 
 
 def pages():
@@ -14,11 +16,10 @@ def pages():
     return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
 
 
-def long_lines(text):
+def long_lines(text, is_written=False):
     """(number, characters) of each line that is too long."""
-    text = re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.M | re.S)
     return [(number, len(line)) for number, line in enumerate(text.split("\n"), 1)
-            if len(line) > LONGEST and not re.match(r" *\|| {4}(?! *(- |\d+\. ))", line)]
+            if len(line) > LONGEST and not (is_written and line.startswith("|"))]
 
 
 def merge_marks(text):
@@ -30,12 +31,20 @@ class Lines(unittest.TestCase):
     def test_no_line_is_too_long(self):
         self.assertGreater(len(pages()), 25)
         for page in pages():
-            with self.subTest(page=str(page.relative_to(ROOT))):
-                self.assertEqual(long_lines(page.read_text(encoding="utf-8")), [])
+            name = str(page.relative_to(ROOT))
+            with self.subTest(page=name):
+                self.assertEqual(long_lines(page.read_text(encoding="utf-8"), name in WRITTEN_BY), [])
+
+    def test_pages_with_long_tables_are_still_written(self):
+        for page, program in WRITTEN_BY.items():
+            self.assertTrue((ROOT / program).is_file(), program)
+            self.assertNotEqual(long_lines((ROOT / page).read_text(encoding="utf-8")), [], page)
 
     def test_characters_count_and_not_bytes(self):
         wide = "×" * LONGEST
-        self.assertEqual(long_lines(f"{wide}\n{wide}a\n| {wide} |\n    {wide}\n```\n{wide}b\n```\n- {wide}"), [(2, 121), (8, 122)])
+        text = f"{wide}\n{wide}a\n| {wide} |\n    {wide}"
+        self.assertEqual(long_lines(text), [(2, 121), (3, 124), (4, 124)])
+        self.assertEqual(long_lines(text, is_written=True), [(2, 121), (4, 124)])
 
     def test_nothing_is_left_of_a_merge(self):
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
