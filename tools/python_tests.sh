@@ -38,7 +38,8 @@ export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 # one thread for most of its time.
 python_kernels=$build/python-kernels.log
 HSTUJIT_TORCH_DISPATCH=python "$environment/bin/python" tests/python/run.py torch_operators torch_autocast torch_integers \
-  torch_compile torch_patch torch_fallback torch_native torch_driver >"$python_kernels" 2>&1 &
+  torch_compile torch_patch torch_public torch_public_layer torch_fallback torch_native \
+  torch_driver >"$python_kernels" 2>&1 &
 beside=$!
 code=0
 "$environment/bin/python" tests/python/run.py || code=$?
