@@ -13,7 +13,7 @@ import json
 import random
 import sys
 
-from make_matrix import MASKS, SCORES, TYPES
+from matrix_attention import MASKS, SCORES, TYPES
 
 TILE_LENGTHS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257]
 BIAS_LENGTHS = [n for n in TILE_LENGTHS if n <= 193]

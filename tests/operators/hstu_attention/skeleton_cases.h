@@ -39,7 +39,7 @@ inline int64_t constant_of(const Skeleton& skeleton, const OpSpec& spec, const K
   return -1;
 }
 
-// The head dimensions (attention, hidden) of tests/gpu/make_matrix.py.
+// The head dimensions (attention, hidden) of tests/gpu/matrix_attention.py.
 inline const std::vector<std::pair<int64_t, int64_t>> kMatrixDimensions = {
     {32, 32}, {40, 40}, {64, 64}, {96, 96}, {128, 128}, {192, 192}, {256, 256}, {64, 128}, {128, 64}, {256, 128}};
 
