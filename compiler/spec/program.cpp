@@ -117,6 +117,12 @@ ProgramBuilder& ProgramBuilder::step(OpSpecPtr spec, Direction direction, const 
   std::string rows(has_sequences(signature) ? kSequenceAxis : row_axis(rows_));
   steps_.push_back({std::move(name), std::move(spec), direction, std::move(signature), {}, std::move(rows)});
   values_.push_back(std::move(values));
+  workspaces_.emplace_back();
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::workspace_in(std::string value) {
+  workspaces_.back() = std::move(value);
   return *this;
 }
 
@@ -126,11 +132,14 @@ Program ProgramBuilder::finish() {
   Program program{std::move(inputs_), std::move(temporaries_), std::move(steps_)};
   program.arguments.insert(program.arguments.end(), outputs_.begin(), outputs_.end());
   const auto arguments = static_cast<int>(program.arguments.size());
+  const auto index_of = [&](const std::string& name) {
+    const int temporary = find_argument(program.temporaries, name);
+    return temporary < 0 ? find_argument(program.arguments, name) : arguments + temporary;
+  };
   for (size_t step = 0; step < program.steps.size(); ++step) {
+    if (!workspaces_[step].empty()) program.steps[step].workspace_in = index_of(workspaces_[step]);
     for (const ProgramValue& value : values_[step]) {
-      const int temporary = find_argument(program.temporaries, value.name);
-      const int index = temporary < 0 ? find_argument(program.arguments, value.name) : arguments + temporary;
-      program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index,
+      program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index_of(value.name),
                                               value.first_column >= 0, std::max<int64_t>(value.first_column, 0),
                                               value.index, value.constant});
     }

@@ -36,6 +36,9 @@ struct ProgramStep {
   Signature signature;                            // the spec's, of that direction
   std::vector<ProgramOperand> operands;           // by argument of the signature
   std::string rows = std::string(kSequenceAxis);  // the axis of the program whose rows are the step's L
+  int workspace_in = kOwnWorkspace;               // the value in which its workspace lies, where that has the room
+
+  static constexpr int kOwnWorkspace = -1;
 };
 
 struct Program {
@@ -81,12 +84,16 @@ class ProgramBuilder {
   ProgramBuilder& inputs(std::vector<std::string> names);
   ProgramBuilder& outputs(std::vector<std::string> names);
   ProgramBuilder& step(OpSpecPtr spec, Direction direction, const ProgramValues& operands = {});
+  // The workspace of the step before may lie in this value, an output or a temporary that is no argument of the step
+  // and is written anew before it is read again.
+  ProgramBuilder& workspace_in(std::string value);
   Program finish();
 
  private:
   // Of steps, with values by name until all arguments are known.
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;
+  std::vector<std::string> workspaces_;  // empty: of its own
   std::vector<std::string> first_inputs_, first_outputs_;
   int64_t stacked_ = 0;
   Dimension rows_ = Dimension::of(std::string(kSequenceAxis));

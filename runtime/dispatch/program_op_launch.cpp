@@ -46,6 +46,19 @@ void view_part(const DLTensor& whole, const Argument& argument, const ProgramOpe
   }
 }
 
+// The memory of a dense tensor as a workspace. How much that is follows from its sizes alone, wherever it begins.
+Workspace workspace_in(const DLTensor& tensor) {
+  constexpr uintptr_t kAlignment = Workspace::kAlignment;
+  int64_t elements = 1;
+  for (int d = tensor.ndim; d-- > 0; elements *= tensor.shape[d]) {
+    if (tensor.shape[d] > 1 && tensor_stride(tensor, d) != elements) return {};
+  }
+  const auto bytes = static_cast<size_t>(elements) * (tensor.dtype.bits / 8);
+  if (bytes < kAlignment) return {};
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  return {reinterpret_cast<std::byte*>((begin + kAlignment - 1) / kAlignment * kAlignment), bytes - (kAlignment - 1)};
+}
+
 }  // namespace
 
 struct ProgramOp::Values {
@@ -60,6 +73,12 @@ struct ProgramOp::Values {
   // `memory`: of the slots, null before it is known.
   void place_temporaries(const ProgramLayout& layout, size_t count, std::byte* memory) {
     for (size_t t = 0; t < count; ++t) temporaries[t].tensor.data = memory + slots.starts[layout.slot_of_temporary(t)];
+  }
+
+  // Where a step's workspace may lie besides the steps' slot: as much as nothing where there is no such value.
+  Workspace place_in_value(const ProgramStep& step) const {
+    if (step.workspace_in == ProgramStep::kOwnWorkspace) return {};
+    return workspace_in(*all[static_cast<size_t>(step.workspace_in)].tensor);
   }
 
   void take_step(const ProgramStep& program_step, const Signature& signature) {
@@ -129,6 +148,7 @@ Status ProgramOp::arrange(const hstujit_value* values, size_t count, Values& all
     all.take_step(program_.steps[s], steps_[s]->signature());
     const Result<size_t> bytes = steps_[s]->workspace_size(all.step.data(), program_.steps[s].operands.size());
     if (!bytes.ok()) return bytes.status().with_context(std::string(spec().op()));
+    if (*bytes <= all.place_in_value(program_.steps[s]).bytes) continue;
     int64_t& slot = all.slots.bytes[layout_.slot_of_steps()];
     slot = std::max(slot, static_cast<int64_t>(*bytes));
   }
@@ -142,7 +162,10 @@ Status ProgramOp::run(Values& all, std::byte* memory, cuda::Stream stream) const
   const Workspace own{memory + all.slots.starts[slot], static_cast<size_t>(all.slots.bytes[slot])};
   for (size_t s = 0; s < steps_.size(); ++s) {
     all.take_step(program_.steps[s], steps_[s]->signature());
-    const Status status = steps_[s]->launch(all.step.data(), program_.steps[s].operands.size(), stream, own);
+    // The larger one has the room: where the value has too little, the slot is as large as it must be.
+    const Workspace elsewhere = all.place_in_value(program_.steps[s]);
+    const Workspace& place = elsewhere.bytes > own.bytes ? elsewhere : own;
+    const Status status = steps_[s]->launch(all.step.data(), program_.steps[s].operands.size(), stream, place);
     if (!status.ok()) return status.with_context(std::string(spec().op()));
   }
   return {};

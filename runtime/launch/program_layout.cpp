@@ -27,11 +27,14 @@ ProgramLayout::ProgramLayout(const Program& program) : temporaries_(program.temp
     const int64_t bytes = temporary.shape[1].bias * static_cast<int64_t>(size_of(temporary.dtype));
     Lifetime lifetime{program.steps.size(), 0, bytes, &temporaries_[t]};
     for (size_t step = 0; step < program.steps.size(); ++step) {
-      for (const ProgramOperand& operand : program.steps[step].operands) {
-        if (operand.value != static_cast<int>(program.arguments.size() + t)) continue;
-        lifetime.first = std::min(lifetime.first, step);
-        lifetime.last = step;
+      const auto is_this = [&](int value) { return value == static_cast<int>(program.arguments.size() + t); };
+      const std::vector<ProgramOperand>& operands = program.steps[step].operands;
+      if (!is_this(program.steps[step].workspace_in) &&
+          std::none_of(operands.begin(), operands.end(), [&](const auto& operand) { return is_this(operand.value); })) {
+        continue;
       }
+      lifetime.first = std::min(lifetime.first, step);
+      lifetime.last = step;
     }
     lifetimes.push_back(lifetime);
   }

@@ -12,7 +12,8 @@
 namespace hstujit {
 
 // "layer_norm forward: out=normed", "hstu_attention forward: q=normed[32] alpha=1": arguments that are called otherwise
-// in the program, columns of values, "weight=weights(1)" of those that are stacked, and numbers.
+// in the program, columns of values, "weight=weights(1)" of those that are stacked, numbers, and the value that has the
+// workspace.
 inline std::vector<std::string> steps_of(const Program& program) {
   std::vector<std::string> texts;
   for (const ProgramStep& step : program.steps) {
@@ -30,6 +31,9 @@ inline std::vector<std::string> steps_of(const Program& program) {
       text += fmt::format(" {}={}", signature[i].name, value);
       if (operand.index >= 0) text += fmt::format("({})", operand.index);
       if (operand.columns) text += fmt::format("[{}]", operand.first_column);
+    }
+    if (step.workspace_in != ProgramStep::kOwnWorkspace) {
+      text += fmt::format(" workspace={}", program.value(step.workspace_in).name);
     }
     texts.push_back(text);
   }

@@ -165,27 +165,31 @@ TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
 class ProgramMemoryTest : public ProgramTest {
  protected:
   // Of 4 heads of 128, rows of 512: one matrix of as many columns takes 1024 bytes of a row.
-  double bytes_of_row(const Json& more, Direction direction) {
+  static Json of_rows(const Json& more) {
     Json json = {{"name", "layer"},     {"op", "stu_layer"},   {"width", 512},
                  {"heads", 4},          {"attn_dim", 128},     {"hidden_dim", 128},
                  {"max_seq_len", 1024}, {"num_targets", true}, {"weight_dtype", "bf16"}};
     json.update(more);
-    const auto instance = parse_instance(json, "test", "");
+    return json;
+  }
+  // Gives the launch so many rows. Shapes alone count; addresses are such that no tensors meet.
+  static void place_apart(const Instance& instance, Direction direction, int64_t rows, FakeLaunch& launch) {
+    uintptr_t address = uintptr_t{1} << 40;
+    for (const Argument& argument : instance.spec->signature(direction)) {
+      if (!has_rows(argument)) continue;
+      launch.tensor(argument.name).data = reinterpret_cast<void*>(address += uintptr_t{1} << 40);
+      launch.tensor(argument.name).shape[0] = rows;
+    }
+  }
+  double bytes_of_row(const Json& more, Direction direction) {
+    const auto instance = parse_instance(of_rows(more), "test", "");
     EXPECT_TRUE(instance.ok()) << instance.status().message();
     const auto op = Op::create(engine_, {*instance, direction, Backend::kCuda, LengthMode::kPow2, {}});
     EXPECT_TRUE(op.ok()) << op.status().message();
     EXPECT_TRUE((*op)->prepare(1024, -1).ok());
-    // Shapes alone count. Addresses are such that no tensors meet.
     FakeLaunch launch(*instance, {{1}, {0}, 1024, {}}, kDLCUDA, direction);
-    uintptr_t address = uintptr_t{1} << 40;
-    for (const Argument& argument : instance->spec->signature(direction)) {
-      if (has_rows(argument))
-        launch.tensor(argument.name).data = reinterpret_cast<void*>(address += uintptr_t{1} << 40);
-    }
     const auto bytes_of = [&](int64_t rows) {
-      for (const Argument& argument : instance->spec->signature(direction)) {
-        if (has_rows(argument)) launch.tensor(argument.name).shape[0] = rows;
-      }
+      place_apart(*instance, direction, rows, launch);
       const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
       EXPECT_TRUE(bytes.ok()) << bytes.status().message();
       return bytes.ok() ? static_cast<double>(*bytes) : 0;
@@ -202,10 +206,14 @@ TEST_F(ProgramMemoryTest, OfALayer) {
   EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kBackward), (3 + 4 + 1 + 2) * 1024, 64);
   // Of q, k and dq a part.
   EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 2}}, Direction::kBackward), (1 + 4 + 1 + 1) * 1024, 64);
-  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (4 + 1 + 0.5) * 1024, 64);
+  // That of a quarter lies in dx.
+  EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (4 + 1) * 1024, 64);
   const Json kept = {{"recompute_normed_x", false}, {"recompute_uvqk", false}, {"recompute_y", false}};
   EXPECT_NEAR(bytes_of_row(kept, Direction::kForward), 0, 8);
   EXPECT_NEAR(bytes_of_row(kept, Direction::kBackward), (4 + 1 + 2) * 1024, 64);
+  Json kept_in_groups = kept;
+  kept_in_groups["backward_head_groups"] = 4;
+  EXPECT_NEAR(bytes_of_row(kept_in_groups, Direction::kBackward), (4 + 1) * 1024, 64);
 }
 
 TEST_F(ProgramMemoryTest, OfAStack) {
@@ -213,6 +221,42 @@ TEST_F(ProgramMemoryTest, OfAStack) {
   EXPECT_NEAR(bytes_of_row(four, Direction::kForward), 4 * 1024, 8);
   // Beside those of a layer, the gradients on both sides of it.
   EXPECT_NEAR(bytes_of_row(four, Direction::kBackward), (3 + 4 + 1 + 2 + 2) * 1024, 64);
+  Json in_groups = four;
+  in_groups["backward_head_groups"] = 4;
+  EXPECT_NEAR(bytes_of_row(in_groups, Direction::kBackward), (4 + 1 + 2) * 1024, 64);
+}
+
+// Rows of dx that are not dense are no memory for a workspace.
+TEST_F(ProgramMemoryTest, AWorkspaceLiesInDxWhereThatHasTheRoom) {
+  const auto instance = parse_instance(of_rows({{"backward_head_groups", 4}}), "test", "");
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  const auto op = Op::create(engine_, {*instance, Direction::kBackward, Backend::kCuda, LengthMode::kPow2, {}});
+  ASSERT_TRUE(op.ok()) << op.status().message();
+  ASSERT_TRUE((*op)->prepare(1024, -1).ok());
+  FakeLaunch launch(*instance, {{1}, {0}, 1024, {}}, kDLCUDA, Direction::kBackward);
+  constexpr int64_t kMany = 1 << 17;
+  place_apart(*instance, Direction::kBackward, kMany, launch);
+  // The driver fills it.
+  const std::unique_ptr<void, decltype(&std::free)> dx(std::aligned_alloc(256, kMany * 520 * 2), &std::free);
+  launch.tensor("dx").data = dx.get();
+  const auto bytes_of = [&] {
+    const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
+    EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+    return bytes.ok() ? *bytes : 0;
+  };
+  const auto launched_with = [&](size_t bytes) {
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(256, bytes / 256 * 256 + 256),
+                                                             &std::free);
+    return (*op)->launch(launch.values.data(), launch.values.size(), nullptr, {memory.get(), bytes});
+  };
+  const size_t in_dx = bytes_of();
+  EXPECT_EQ(launched_with(in_dx).message(), "");
+  int64_t apart[] = {520, 1};
+  launch.tensor("dx").strides = apart;
+  const size_t own = bytes_of();
+  EXPECT_NEAR(static_cast<double>(own - in_dx) / kMany, 512, 300) << "dq of a head in fp32, less what others need";
+  EXPECT_EQ(launched_with(in_dx).code(), Code::kInvalidArgument);
+  EXPECT_EQ(launched_with(own).message(), "");
 }
 
 TEST_F(ProgramTest, KernelsOfStepsAreCompiledSideBySide) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <set>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/sequence_rows.h"
@@ -103,7 +104,7 @@ TEST(StuLayer, WhatIsProjectedLiesWhereVQAndKAndTheirGradientsDo) {
 // v, q and k of a group lie in the columns of the next group's gradients, those of the last one in columns of dattn
 // that were read, where there are as many, and else in a matrix of their own.
 TEST(StuLayer, AttentionOfGroupsOfHeads) {
-  const OpSpecPtr spec = stu("stu_layer", {{"backward_head_groups", 2}});
+  const OpSpecPtr spec = stu("stu_layer", {{"backward_head_groups", 2}, {"width", 16}});
   const std::vector<std::string> steps = steps_of(*spec->program(Direction::kBackward));
   EXPECT_THAT(
       std::vector(steps.begin() + 6, steps.begin() + 14),
@@ -117,6 +118,61 @@ TEST(StuLayer, AttentionOfGroupsOfHeads) {
                   "addmm_6 forward: input=uvqk_bias[88] mat1=dx mat2=uvqk_weight[88] alpha=1 beta=1 out=vqk[8]",
                   "hstu_attention_2 backward: q=vqk[0] k=vqk[8] v=duvqk[96] dout=duvqk[112] dq=duvqk[72] "
                   "dk=duvqk[88] dv=duvqk[48]"));
+}
+
+// Where rows of x are wider than dq of a group in fp32: all but the last group are projected at once, and the norm's
+// result is made again behind a workspace that lay in its place.
+TEST(StuLayer, AttentionOfGroupsHasItsWorkspaceInDx) {
+  const OpSpecPtr spec = stu("stu_layer", {{"backward_head_groups", 2}, {"width", 64}});
+  std::vector<std::string> steps;
+  for (const std::string& step : steps_of(*spec->program(Direction::kBackward))) {
+    const std::string kind = step.substr(0, step.find(':'));
+    const size_t workspace = step.find(" workspace=");
+    if (kind.starts_with("layer_norm forward")) steps.emplace_back("norm");
+    if (step.find("mat1=dx") != std::string::npos)
+      steps.emplace_back(kind.starts_with("addmm_wgrad") ? "wgrad" : "project");
+    if (workspace != std::string::npos) steps.push_back("attention" + step.substr(workspace));
+  }
+  EXPECT_THAT(steps, ElementsAre("norm", "project", "project", "project", "project", "attention workspace=dx", "norm",
+                                 "project", "project", "project", "attention workspace=dx", "norm", "wgrad"));
+}
+
+// What a workspace lay in is written before it is read.
+TEST(StuLayer, NothingReadsWhatAWorkspaceLayIn) {
+  int workspaces = 0;
+  for (const char* op : {"stu_layer", "stu_stack", "hstu_preprocess_and_attention"}) {
+    for (const bool normed_again : {true, false}) {
+      for (const bool uvqk_again : {true, false}) {
+        for (const int groups : {1, 2, 4}) {
+          Json json = {
+              {"width", 128}, {"heads", 4}, {"recompute_normed_x", normed_again}, {"recompute_uvqk", uvqk_again}};
+          if (std::string_view(op) == "stu_stack") json["layers"] = 3;
+          if (std::string_view(op) != "hstu_preprocess_and_attention") json["backward_head_groups"] = groups;
+          const OpSpecPtr spec = stu(op, json);
+          const Program& program = *spec->program(Direction::kBackward);
+          std::set<int> clobbered;
+          for (const ProgramStep& step : program.steps) {
+            SCOPED_TRACE(op + std::string(" ") + step.name);
+            for (size_t i = 0; i < step.operands.size(); ++i) {
+              const bool is_read = step.signature[i].role == ArgumentRole::kInput;
+              EXPECT_FALSE(is_read && clobbered.contains(step.operands[i].value));
+              EXPECT_FALSE(!step.operands[i].is_number() && step.operands[i].value == step.workspace_in);
+            }
+            for (size_t i = 0; i < step.operands.size(); ++i) {
+              if (step.signature[i].role == ArgumentRole::kOutput) clobbered.erase(step.operands[i].value);
+            }
+            if (step.workspace_in == ProgramStep::kOwnWorkspace) continue;
+            clobbered.insert(step.workspace_in);
+            ++workspaces;
+          }
+          for (const int value : clobbered) {
+            EXPECT_TRUE(program.is_temporary(value)) << "a result is never written";
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(workspaces, 20);
 }
 
 // Columns of each tensor between the steps of a backward direction. Heads are as wide in q and k as in v, 16, and x is

@@ -257,24 +257,53 @@ std::vector<StuInputSteps::GroupPlace> StuInputSteps::place_groups(ProgramBuilde
   return places;
 }
 
-void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& dattn, const ProgramValue& dx,
-                                    const StuNames& names) const {
+void StuInputSteps::add_attention_backward(ProgramBuilder& program, int64_t group, const GroupPlace& vqk,
+                                           const StuMatrix& dattn, const StuNames& names) const {
   const int64_t groups = memory_.backward_head_groups;
+  const GroupPlace gradients = columns_of_group(group, duvqk(names));
+  const ProgramValue dout =
+      groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * widths_.v / groups);
+  program.step(attention_of_group_, Direction::kBackward,
+               {{"v", vqk.v},
+                {"q", vqk.q},
+                {"k", vqk.k},
+                {"dout", dout},
+                {"dv", gradients.v},
+                {"dq", gradients.q},
+                {"dk", gradients.k}});
+}
+
+bool StuInputSteps::has_workspace_in_dx(const ProgramValue& dx) const {
+  const int64_t groups = memory_.backward_head_groups;
+  // The workspace of Hopper's kernel has dq in fp32, and little else.
+  const int64_t needed = widths_.qk / groups * static_cast<int64_t>(sizeof(float));
+  const int64_t room = width_ * static_cast<int64_t>(size_of(dtype_));
+  const bool is_whole = dx.first_column < 0 && dx.index < 0;
+  return is_whole && dtype_ != DataType::kFp32 && needed < room && (groups > 1 || !input_.recompute_normed_x);
+}
+
+void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& dattn, const ProgramValue& x,
+                                    const ProgramValue& dx, const StuNames& names) const {
+  const int64_t groups = memory_.backward_head_groups;
+  const bool in_dx = has_workspace_in_dx(dx);
   const std::vector<GroupPlace> places = place_groups(program, dattn, names);
-  for (int64_t group = 0; group < groups; ++group) {
-    const GroupPlace vqk = add_group(program, group, places[static_cast<size_t>(group)], dx, names);
-    const GroupPlace gradients = columns_of_group(group, duvqk(names));
-    const ProgramValue dout =
-        groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * widths_.v / groups);
-    program.step(attention_of_group_, Direction::kBackward,
-                 {{"v", vqk.v},
-                  {"q", vqk.q},
-                  {"k", vqk.k},
-                  {"dout", dout},
-                  {"dv", gradients.v},
-                  {"dq", gradients.q},
-                  {"dk", gradients.k}});
-  }
+  const auto project_group = [&](int64_t group) {
+    return add_group(program, group, places[static_cast<size_t>(group)], dx, names);
+  };
+  const auto attend_group = [&](int64_t group, const GroupPlace& vqk) {
+    add_attention_backward(program, group, vqk, dattn, names);
+    if (in_dx) program.workspace_in(dx.name);
+  };
+  const auto normalise_again = [&] {
+    if (in_dx && input_.recompute_normed_x) add_norm(program, x, dx, names);
+  };
+  // All but the last group have places of their own, so that the norm's result is needed once for them.
+  std::vector<GroupPlace> before_last;
+  for (int64_t group = 0; group + 1 < groups; ++group) before_last.push_back(project_group(group));
+  for (int64_t group = 0; group + 1 < groups; ++group) attend_group(group, before_last[static_cast<size_t>(group)]);
+  if (groups > 1 && has_groups_again()) normalise_again();
+  attend_group(groups - 1, project_group(groups - 1));
+  normalise_again();
 }
 
 void StuInputSteps::project_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,

@@ -47,7 +47,7 @@ class StuInputSteps {
   void attend_again(ProgramBuilder& program, const StuMatrix& attn, const ProgramValue& dx,
                     const StuNames& names) const;
   // `dattn` to v, q and k of the temporary `duvqk`, whose columns of u are somebody else's.
-  void attend_backward(ProgramBuilder& program, const StuMatrix& dattn,
+  void attend_backward(ProgramBuilder& program, const StuMatrix& dattn, const ProgramValue& x = {"x"},
                        const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
   // `duvqk` to the gradients of x and of all weights. `dnormed_x`: where that of the norm's result lies meanwhile.
   // `dresidual`: the gradient of x around the layer, if it has one.
@@ -107,6 +107,11 @@ class StuInputSteps {
                        const StuNames& names) const;
   // The columns of all heads' v, q and k, in the order of uvqk, that are a group's.
   GroupPlace columns_of_group(int64_t group, const StuMatrix& uvqk) const;
+  void add_attention_backward(ProgramBuilder& program, int64_t group, const GroupPlace& vqk, const StuMatrix& dattn,
+                              const StuNames& names) const;
+  // Whether the workspace of attention's backward lies in `dx`, where the norm's result is made again for what follows:
+  // where groups of heads are to take less memory, or `dx` has nothing else in it.
+  bool has_workspace_in_dx(const ProgramValue& dx) const;
   // Where v, q and k of each group lie while attention computes their gradients.
   std::vector<GroupPlace> place_groups(ProgramBuilder& program, const StuMatrix& dattn, const StuNames& names) const;
 

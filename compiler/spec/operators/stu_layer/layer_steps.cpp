@@ -56,7 +56,7 @@ void StuLayerSteps::backward(ProgramBuilder& program, const ProgramValue& x, con
   // The columns of v, q and k get their gradients behind the gate.
   output_.compute_backward(program, attn.all(), input_.u_of_backward(names), dattn.all(), duvqk.columns(0),
                            {duvqk, widths.first_v(), widths.uvqk() - widths.first_v()}, dout, names);
-  input_.attend_backward(program, dattn, dx, names);
+  input_.attend_backward(program, dattn, x, dx, names);
   input_.project_backward(program, dattn.all(), dout, x, dx, names);
 }
 
