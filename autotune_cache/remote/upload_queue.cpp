@@ -32,7 +32,7 @@ struct UploadQueue::State {
   size_t bytes = 0;  // of those that wait
   bool busy = false;
   bool closing = false;
-  bool dropped = false;  // logged
+  bool dropped = false, threadless = false;  // logged
   std::thread thread;
 };
 
@@ -45,22 +45,25 @@ UploadQueue::UploadQueue(size_t max_uploads, size_t max_bytes, std::chrono::mill
       state_(std::make_shared<State>()) {}
 
 UploadQueue::~UploadQueue() {
-  if (::getpid() != owner_ || !state_->thread.joinable()) return;
+  if (::getpid() != owner_) return;
+  const bool has_thread = state_->thread.joinable();
   size_t dropped = 0;
   {
     std::unique_lock lock(state_->mutex);
     state_->closing = true;
     state_->changed.notify_all();
-    state_->changed.wait_for(lock, last_wait_, [&] { return state_->waiting.empty() && !state_->busy; });
+    if (has_thread)
+      state_->changed.wait_for(lock, last_wait_, [&] { return state_->waiting.empty() && !state_->busy; });
     dropped = state_->waiting.size() + (state_->busy ? 1 : 0);
     state_->waiting.clear();
     state_->stop = true;
   }
-  state_->thread.join();
+  if (has_thread) state_->thread.join();
   dropped += state_->failed;
   if (dropped > 0) {
-    log_.event(LogCategory::kCache, "uploads_dropped",
-               {{"count", dropped}, {"reason", "the remote cache did not take them in time, or memory was short"}});
+    const char* const reason = has_thread ? "the remote cache did not take them in time, or memory was short"
+                                          : "the system had no thread for them";
+    log_.event(LogCategory::kCache, "uploads_dropped", {{"count", dropped}, {"reason", reason}});
   }
 }
 
@@ -88,17 +91,23 @@ void UploadQueue::work(State& state) {
 
 void UploadQueue::add(const std::string& name, size_t bytes, Upload upload) {
   if (::getpid() != owner_) return;
+  bool taken = false;
   {
     const std::lock_guard lock(state_->mutex);
-    if (take({name, bytes, std::move(upload)}) && start()) {
+    taken = take({name, bytes, std::move(upload)});
+    if (taken && start()) {
       state_->changed.notify_all();
       return;
     }
-    if (std::exchange(state_->dropped, true)) return;
+    if (std::exchange(taken ? state_->threadless : state_->dropped, true)) return;
   }
-  log_.event(LogCategory::kCache, "uploads_dropped",
-             {{"count", 1},
-              {"reason", "the queue of uploads to the remote cache is full, or has no thread; this is said once"}});
+  if (taken) {
+    log_.event(LogCategory::kCache, "uploads_wait",
+               {{"reason", "the system has no thread for them; they go with a later upload, and this is said once"}});
+  } else {
+    log_.event(LogCategory::kCache, "uploads_dropped",
+               {{"count", 1}, {"reason", "the queue of uploads to the remote cache is full; this is said once"}});
+  }
 }
 
 bool UploadQueue::take(Waiting waiting) {
@@ -109,12 +118,13 @@ bool UploadQueue::take(Waiting waiting) {
   const size_t others = state_->bytes - (replaces ? same->bytes : 0);
   if (waiting.bytes > max_bytes_ || others > max_bytes_ - waiting.bytes) return false;
   if (!replaces && all.size() >= max_uploads_) return false;
-  state_->bytes = others + waiting.bytes;
+  const size_t bytes = others + waiting.bytes;
   if (replaces) {
     *same = std::move(waiting);
   } else {
     all.push_back(std::move(waiting));
   }
+  state_->bytes = bytes;
   return true;
 }
 
@@ -127,7 +137,7 @@ bool UploadQueue::start() {
   try {
     state_->thread = std::thread([state = state_] { work(*state); });
   } catch (const std::exception&) {
-    // The system gives no thread, or no memory for one, at the moment: what waits goes with the next upload.
+    // The system gives no thread, or no memory for one, at the moment.
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return false;
   }
