@@ -172,86 +172,144 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open(const RemoteUrl& url, const
   return std::unique_ptr<HttpClient>(new HttpClient(url, times));
 }
 
-HttpAnswer HttpClient::send(const HttpRequest& request) {
-  const Curl& api = *curl();
-  // A server that hangs up while TLS writes raises it, and libcurl is told to leave signals alone.
-  const WriteSignalsBlocked blocked;
-  HttpAnswer answer;
-  CURL* const handle = connections_->take();
-  if (handle == nullptr) {
-    answer.failure = answer.detail = "libcurl gives no handle";
-    return answer;
-  }
-  const std::string url = url_.base + request.path;
+namespace {
+
+// What libcurl reads and writes during a request.
+struct Exchange {
+  std::string url;
   std::array<char, CURL_ERROR_SIZE> reason = {};
   Headers headers_of_answer;
   Body body;
-  body.max = request.max_bytes;
-  api.reset(handle);
-  api.set(handle, CURLOPT_URL, url.c_str());
-  api.set(handle, CURLOPT_NOSIGNAL, 1L);
-  api.set(handle, CURLOPT_ERRORBUFFER, reason.data());
-  api.set(handle, CURLOPT_USERAGENT, "hstujit");
-  api.set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(times_.connect.count()));
-  api.set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(times_.whole.count()));
-  api.set(handle, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
-  api.set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(times_.stalled.count()));
-  api.set(handle, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
-  api.set(handle, CURLOPT_HEADERFUNCTION, &count_header);
-  api.set(handle, CURLOPT_HEADERDATA, &headers_of_answer);
-  api.set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
-  api.set(handle, CURLOPT_WRITEDATA, &body);
-#if LIBCURL_VERSION_NUM >= 0x075700
-  // A name that nobody resolves shall not hold up the end of a request. Older libraries know no such option.
-  api.set(handle, CURLOPT_QUICK_EXIT, 1L);
-#endif
-  if (!url_.user.empty()) {
-    api.set(handle, CURLOPT_USERNAME, url_.user.c_str());
-    api.set(handle, CURLOPT_PASSWORD, url_.password.c_str());
+  std::unique_ptr<curl_slist, decltype(&::curl_slist_free_all)> headers{nullptr, curl()->free_list};
+};
+
+// The options of one request, up to the first that libcurl does not take: it copies texts, and may lack memory.
+class RequestOptions {
+ public:
+  explicit RequestOptions(CURL* handle) : handle_(handle) { curl()->reset(handle); }
+
+  template <typename Value>
+  void set(CURLoption option, Value value) {
+    if (code_ == CURLE_OK) code_ = curl()->set(handle_, option, value);
+  }
+  void add_header(Exchange& exchange, const char* line) {
+    if (code_ != CURLE_OK) return;
+    curl_slist* const all = curl()->append(exchange.headers.get(), line);
+    if (all == nullptr) {
+      code_ = CURLE_OUT_OF_MEMORY;
+      return;
+    }
+    static_cast<void>(exchange.headers.release());  // it is part of `all`
+    exchange.headers.reset(all);
+  }
+  CURLcode code() const { return code_; }
+
+ private:
+  CURL* const handle_;
+  CURLcode code_ = CURLE_OK;
+};
+
+void set_transfer(RequestOptions& options, const HttpTimes& times, Exchange& exchange) {
+  options.set(CURLOPT_URL, exchange.url.c_str());
+  options.set(CURLOPT_NOSIGNAL, 1L);
+  options.set(CURLOPT_ERRORBUFFER, exchange.reason.data());
+  options.set(CURLOPT_USERAGENT, "hstujit");
+  options.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(times.connect.count()));
+  options.set(CURLOPT_TIMEOUT_MS, static_cast<long>(times.whole.count()));
+  options.set(CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
+  options.set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(times.stalled.count()));
+  options.set(CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+  options.set(CURLOPT_HEADERFUNCTION, &count_header);
+  options.set(CURLOPT_HEADERDATA, &exchange.headers_of_answer);
+  options.set(CURLOPT_WRITEFUNCTION, &take_bytes);
+  options.set(CURLOPT_WRITEDATA, &exchange.body);
+}
+
+void set_request(RequestOptions& options, const RemoteUrl& url, const HttpRequest& request, Exchange& exchange) {
+  if (!url.user.empty()) {
+    options.set(CURLOPT_USERNAME, url.user.c_str());
+    options.set(CURLOPT_PASSWORD, url.password.c_str());
   }
   if (request.stop != nullptr) {
-    api.set(handle, CURLOPT_NOPROGRESS, 0L);
-    api.set(handle, CURLOPT_XFERINFOFUNCTION, &shall_stop);
-    api.set(handle, CURLOPT_XFERINFODATA, request.stop);
+    options.set(CURLOPT_NOPROGRESS, 0L);
+    options.set(CURLOPT_XFERINFOFUNCTION, &shall_stop);
+    options.set(CURLOPT_XFERINFODATA, request.stop);
   }
-  curl_slist* headers = nullptr;
-  if (request.method != "GET") {
-    api.set(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  }
-  if (request.method == "PUT") {
-    const char* const bytes = request.body.data();  // not copied; the next option says how many
-    api.set(handle, CURLOPT_POSTFIELDS, bytes);
-    api.set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-    headers = api.append(headers, "Content-Type: application/octet-stream");
-    headers = api.append(headers, "Expect:");  // else a server that does not know 100-continue costs a second
-    api.set(handle, CURLOPT_HTTPHEADER, headers);
-  }
-  const CURLcode code = api.perform(handle);
+  if (request.method != "GET") options.set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  if (request.method != "PUT") return;
+  options.set(CURLOPT_POSTFIELDS, request.body.data());  // not copied; the next option says how many
+  options.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+  options.add_header(exchange, "Content-Type: application/octet-stream");
+  options.add_header(exchange, "Expect:");  // else a server that does not know 100-continue costs a second
+  options.set(CURLOPT_HTTPHEADER, exchange.headers.get());
+}
+
+HttpAnswer answer_of(CURL* handle, Exchange& exchange) {
   long status = 0;
-  api.info(handle, CURLINFO_RESPONSE_CODE, &status);
-  if (code == CURLE_OK) {
-    answer.status = static_cast<int>(status);
-    answer.body = std::move(body.bytes);
-  } else if (headers_of_answer.too_long) {
+  curl()->info(handle, CURLINFO_RESPONSE_CODE, &status);
+  HttpAnswer answer;
+  answer.status = static_cast<int>(status);
+  answer.body = std::move(exchange.body.bytes);
+  return answer;
+}
+
+HttpAnswer failure_of(CURLcode code, const HttpRequest& request, const Exchange& exchange) {
+  HttpAnswer answer;
+  if (exchange.headers_of_answer.too_long) {
     answer.failure = "the headers of its answer are too long";
     answer.detail = fmt::format("the headers and trailers of the answer have more than {} bytes", kMaxHeaderBytes);
-  } else if (body.too_long) {
+  } else if (exchange.body.too_long) {
     answer.failure = "its answer is too long";
     answer.detail = fmt::format("the answer has more than {} bytes", request.max_bytes);
-  } else if (body.no_memory) {
+  } else if (exchange.body.no_memory) {
     answer.no_memory = true;
     answer.failure = answer.detail = "there is no memory for its answer";
   } else if (code == CURLE_OUT_OF_MEMORY) {
     // That is also what libcurl says of a line whose end does not come.
     answer.failure = answer.detail = "a header line of its answer is too long, or libcurl has no memory";
   } else {
-    answer.failure = api.text(code);
+    answer.failure = curl()->text(code);
     // libcurl shows the URL of a proxy as it is.
-    answer.detail = hide_credentials(reason.front() != '\0' ? reason.data() : api.text(code));
+    const char* const reason = exchange.reason.front() != '\0' ? exchange.reason.data() : curl()->text(code);
+    answer.detail = hide_credentials(reason);
+  }
+  return answer;
+}
+
+HttpAnswer not_sent(const std::string& failure) {
+  HttpAnswer answer;
+  answer.failure = answer.detail = failure;
+  return answer;
+}
+
+}  // namespace
+
+HttpAnswer HttpClient::send(const HttpRequest& request) {
+  const Curl& api = *curl();
+  // A server that hangs up while TLS writes raises it, and libcurl is told to leave signals alone.
+  const WriteSignalsBlocked blocked;
+  CURL* const handle = connections_->take();
+  if (handle == nullptr) return not_sent("libcurl gives no handle");
+  Exchange exchange;
+  exchange.url = url_.base + request.path;
+  exchange.body.max = request.max_bytes;
+  RequestOptions options(handle);
+  set_transfer(options, times_, exchange);
+  set_request(options, url_, request, exchange);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // A name that nobody resolves shall not hold up the end of a request. Older libraries know no such option.
+  api.set(handle, CURLOPT_QUICK_EXIT, 1L);
+#endif
+  HttpAnswer answer;
+  if (options.code() != CURLE_OK) {
+    answer = not_sent(fmt::format("libcurl does not take the request: {}", api.text(options.code())));
+  } else if (const CURLcode code = api.perform(handle); code == CURLE_OK) {
+    answer = answer_of(handle, exchange);
+  } else {
+    answer = failure_of(code, request, exchange);
   }
   // The buffers end here, the handle may not.
   api.set(handle, CURLOPT_ERRORBUFFER, nullptr);
-  api.free_list(headers);
   connections_->give_back(handle);
   return answer;
 }
