@@ -166,6 +166,7 @@ size_t print_import(const Json& report, const Options&) {
 Result<std::string> compress(const std::string& bytes) {
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), &ZSTD_freeCCtx);
+  if (context == nullptr) return Status(Code::kOutOfMemory, "the host's memory is used up");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   const size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
