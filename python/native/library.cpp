@@ -75,6 +75,12 @@ bool find(void* library, const char* name, Function& to) {
   return found != nullptr;
 }
 
+// Why dlopen gave nothing. The loader has no words for a library that is not loaded, which RTLD_NOLOAD leaves so.
+std::string loader_reason(const char* file) {
+  const char* const reason = dlerror();
+  return reason ? reason : std::string(file) + " is not loaded";
+}
+
 }  // namespace
 
 const Functions& functions() { return state().functions; }
@@ -105,7 +111,7 @@ HSTUJIT_API void hstujit_torch_set_error(const char* text) { error_text() = text
 HSTUJIT_API int hstujit_torch_open(const char* cpu, const char* cuda, const hstujit_torch_callbacks* callbacks) {
   State& opened = state();
   void* const library = dlopen(cpu, RTLD_NOLOAD | RTLD_NOW);
-  if (!library) return refuse(dlerror());
+  if (!library) return refuse(loader_reason(cpu));
   void* const cuda_library = cuda ? dlopen(cuda, RTLD_NOLOAD | RTLD_NOW) : nullptr;
   const char* missing = nullptr;
 #define HSTUJIT_FIND(name, ...) \

@@ -2,12 +2,14 @@
 functions.
 """
 
+import ctypes
 import gc
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -17,7 +19,7 @@ from unittest import mock
 from torch_support import torch
 
 import hstujit
-from hstujit import errors
+from hstujit import _library, errors
 
 if torch:
     import torch_cases
@@ -68,6 +70,19 @@ class Choice(unittest.TestCase):
         done = self.chosen(HSTUJIT_TORCH_DISPATCH="fast")
         self.assertIn("HSTUJIT_TORCH_DISPATCH is 'fast'; allowed: 'auto', 'native', 'python'", done.stderr)
         self.assertNotEqual(done.returncode, 0)
+
+
+class Library(unittest.TestCase):
+    def test_what_is_not_loaded_is_named(self):
+        file = _library.path().parent / "libhstujit_torch.so"
+        library = ctypes.CDLL(str(file))
+        library.hstujit_torch_error.restype = ctypes.c_char_p
+        with tempfile.TemporaryDirectory() as folder:
+            there = pathlib.Path(folder) / "there.so"  # of which the loader gives no reason
+            shutil.copy(file, there)
+            for path in (there, there.with_name("none.so")):
+                self.assertEqual(library.hstujit_torch_open(os.fsencode(path), None, None), 1)
+                self.assertIn(os.fsencode(path), library.hstujit_torch_error())
 
 
 @unittest.skipUnless(IS_RECENT, OLD)
