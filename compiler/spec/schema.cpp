@@ -1,5 +1,7 @@
 #include "compiler/spec/schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -7,7 +9,7 @@
 #include <vector>
 
 #include "compiler/spec/config.h"
-#include "compiler/spec/limits.h"
+#include "compiler/spec/instance_rules.h"
 
 namespace hstujit {
 
@@ -26,8 +28,8 @@ Json object_schema_of() {
   return object_schema(schema["properties"], schema["required"]);
 }
 
-Json integer_schema(int64_t minimum, int64_t maximum, const char* description) {
-  return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}, {"description", description}};
+Json integer_schema(const FieldRules& rules) {
+  return {{"type", "integer"}, {"minimum", rules.min}, {"maximum", rules.max}, {"description", rules.doc}};
 }
 
 Json list_of(Json items) { return {{"type", "array"}, {"minItems", 1}, {"items", std::move(items)}}; }
@@ -39,7 +41,7 @@ Json lengths_schema() {
       {{"file", {{"type", "string"}, {"description", "one length a line, path relative to this file"}}}}, {"file"});
   Json schema = Json::object();
   schema["description"] = "lengths of the sequences in generated inputs";
-  schema["oneOf"] = Json::array({list_of(integer_schema(0, kMaxSeqLen, "rows of a sequence")), file, uniform});
+  schema["oneOf"] = Json::array({list_of(integer_schema(kLengthRules)), file, uniform});
   return schema;
 }
 
@@ -64,7 +66,7 @@ Json directions_of(std::string_view op) {
 }
 
 Json instance_properties(std::string_view op) {
-  const Json max_seq_len = integer_schema(1, kMaxSeqLen, "no sequence is longer");
+  const Json max_seq_len = integer_schema(kMaxSeqLenRules);
   Json properties = Json::object();
   // Not only dots; and no line end, before which `$` matches in some languages.
   properties["name"] = {{"type", "string"},
@@ -76,7 +78,8 @@ Json instance_properties(std::string_view op) {
   properties["directions"]["uniqueItems"] = true;
   properties["max_seq_len"]["oneOf"] = Json::array({max_seq_len, list_of(max_seq_len)});
   properties["lengths"] = lengths_schema();
-  properties["rows"] = integer_schema(0, kMaxSeqLen, "rows of the whole problem, for operators without sequences");
+  properties["rows"] = integer_schema(kRowsRules);
+  properties["rows"]["description"] = fmt::format("{}, for operators without sequences", kRowsRules.doc);
   properties["alpha"] = {
       {"type", "number"},
       {"minimum", std::numeric_limits<float>::lowest()},
@@ -94,7 +97,7 @@ Json instance_properties(std::string_view op) {
         {"description", "forward launches of few tiles get a kernel of their own, tuned by itself"}};
   }
   if (has("delta_len")) {
-    const Json rows = integer_schema(0, kMaxSeqLen, "rows of q of a sequence");
+    const Json rows = integer_schema(kDeltaLenRules);
     properties["delta_len"]["description"] =
         "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries, holds one "
         "number for each in turn";
@@ -150,8 +153,8 @@ Json config_parameters(std::string_view op) {
   if (properties.contains("num_targets")) {
     Json& targets = properties["num_targets"];
     targets["type"] = {"boolean", "integer"};
-    targets["minimum"] = 0;
-    targets["maximum"] = kMaxSeqLen;
+    targets["minimum"] = kNumTargetsRules.min;
+    targets["maximum"] = kNumTargetsRules.max;
     targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
   }
   return properties;
