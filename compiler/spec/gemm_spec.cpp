@@ -9,6 +9,7 @@
 #include "compiler/spec/gemm_products.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_arguments.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -81,26 +82,11 @@ Signature GemmSpec::signature(Direction) const {
   add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm, gemm.a, gemm.m, gemm.k), kAlignment);
   add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm, gemm.b, gemm.k, gemm.n), kAlignment);
   if (gemm.per_sequence()) {
-    Argument& offsets = add("seq_offsets", "first row of each sequence, then the number of rows", *gemm.offsets_dtype,
-                            {Dimension::of("B", 1)}, static_cast<int64_t>(size_of(*gemm.offsets_dtype)));
-    offsets.semantic = Semantic::kOffsets;
-    offsets.axis = kSequenceAxis;
-    Argument longest;
-    longest.name = "max_seq_len";
-    longest.kind = ArgumentKind::kInt;
-    longest.doc = "no sequence is longer";
-    longest.min = 0;
-    longest.max = kMaxSeqLen;
-    longest.semantic = Semantic::kMaxRows;
-    longest.axis = kSequenceAxis;
-    signature.push_back(std::move(longest));
+    signature.push_back(offsets_argument("seq_offsets", *gemm.offsets_dtype, kSequenceAxis));
+    signature.push_back(max_seq_len_argument());
   }
   const auto add_scalar = [&](const std::string& name, std::string_view doc) {
-    Argument argument;
-    argument.name = name;
-    argument.kind = ArgumentKind::kFloat;
-    argument.doc = doc;
-    signature.push_back(std::move(argument));
+    signature.push_back(scalar_argument(name, ArgumentKind::kFloat, doc));
   };
   for (const GemmOperand& operand : gemm.operands) {
     if (operand.kind == GemmOperandKind::kScalar) add_scalar(operand.name, operand.doc);

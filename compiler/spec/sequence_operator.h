@@ -18,6 +18,7 @@
 
 #include "compiler/spec/gradient_program.h"
 #include "compiler/spec/row_operator.h"
+#include "compiler/spec/sequence_arguments.h"
 
 namespace hstujit {
 
@@ -38,12 +39,6 @@ struct SequenceParams : RowParams {
   }
   static constexpr auto fields() { return fields_of<SequenceParams>(); }
 };
-
-// Offsets of an axis, and counts of its rows.
-Argument offsets_argument(std::string name, DataType dtype, std::string_view axis);
-Argument counts_argument(std::string name, DataType dtype, std::string_view axis, std::string_view doc);
-// An integer of the launch, from 0 to `max`.
-Argument integer_argument(std::string name, std::string_view doc, int64_t max);
 
 // For generated calls: as many rows as every sequence has on the uniform axis; 0 where there is no sequence.
 HostValue uniform_rows(const Lengths& lengths);

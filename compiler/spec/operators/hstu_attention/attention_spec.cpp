@@ -1,109 +1,130 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
-#include <limits>
+#include <utility>
 
+#include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
 
-Signature AttentionSpec::signature(Direction direction) const {
-  const bool forward = direction == Direction::kForward;
-  const auto& p = params_;
-  const Dimension rows = Dimension::jagged(std::string(kSequenceAxis), "seq_offsets");
-  const Dimension query_rows = query_rows_ == QueryRows::kAll ? rows
-                               : query_rows_ == QueryRows::kLast
-                                   ? Dimension::uniform("max_delta_len")
-                                   : Dimension::jagged(std::string(kQueryAxis), "seq_offsets_q");
-  const auto data = [&](const char* name, ArgumentRole role, const Dimension& length, int64_t width,
-                        std::string_view doc) {
-    return Argument{name,
-                    ArgumentKind::kTensor,
-                    role,
-                    p.dtype,
-                    {length, Dimension::constant(p.heads), Dimension::constant(width)},
-                    static_cast<int>(p.alignment),
-                    doc};
-  };
-  const auto integers = [&](const char* name, Dimension size, Semantic semantic, std::string_view axis,
-                            std::string_view doc) {
-    return Argument{name,
-                    ArgumentKind::kTensor,
-                    ArgumentRole::kInput,
-                    p.offsets_dtype,
-                    {std::move(size)},
-                    static_cast<int>(size_of(p.offsets_dtype)),
-                    doc,
-                    std::numeric_limits<int64_t>::max(),
-                    semantic,
-                    std::string(axis)};
-  };
-  const auto bias = [&](const char* name, ArgumentRole role, std::string_view doc) {
-    Argument argument = data(name, role, Dimension::of("B"), 0, doc);
-    const Dimension positions = Dimension::scalar("max_seq_len");
-    argument.shape = {Dimension::of("B"), Dimension::constant(p.rab_heads), positions, positions};
-    return argument;
-  };
-  const auto factors = [&](const char* name, ArgumentRole role, std::string_view doc) {
-    const bool of_rows = p.attn_scale == "rows";
-    Argument argument{name, ArgumentKind::kTensor, role, DataType::kFp32, {}, static_cast<int>(sizeof(float)), doc};
-    argument.shape = {of_rows ? query_rows : Dimension::constant(1)};
-    argument.accumulated = role == ArgumentRole::kOutput && !of_rows;
-    return argument;
-  };
-  const auto max_rows = [](const char* name, std::string_view axis, std::string_view doc) {
-    Argument argument;
-    argument.name = name;
-    argument.kind = ArgumentKind::kInt;
-    argument.doc = doc;
-    argument.min = 0;
-    argument.max = kMaxSeqLen;
-    argument.semantic = Semantic::kMaxRows;
-    argument.axis = axis;
-    return argument;
-  };
-  const auto scalar = [](const char* name, ArgumentKind kind, std::string_view doc) {
-    Argument argument;
-    argument.name = name;
-    argument.kind = kind;
-    argument.doc = doc;
-    return argument;
-  };
-  Signature signature = {data("q", ArgumentRole::kInput, query_rows, p.attn_dim, "queries"),
-                         data("k", ArgumentRole::kInput, rows, p.attn_dim, "keys"),
-                         data("v", ArgumentRole::kInput, rows, p.hidden_dim, "values")};
-  if (!forward)
-    signature.push_back(data("dout", ArgumentRole::kInput, query_rows, p.hidden_dim, "gradient of the result"));
-  signature.push_back(integers("seq_offsets", Dimension::of("B", 1), Semantic::kOffsets, kSequenceAxis,
-                               "first row of each sequence, then the number of rows"));
-  if (query_rows_ == QueryRows::kLastJagged) {
-    signature.push_back(integers("seq_offsets_q", Dimension::of("B", 1), Semantic::kOffsets, kQueryAxis,
-                                 "first row of q of each sequence, then the number of rows of q"));
+namespace {
+
+Dimension key_rows() { return Dimension::jagged(std::string(kSequenceAxis), "seq_offsets"); }
+
+Dimension rows_of_q(QueryRows rows) {
+  switch (rows) {
+    case QueryRows::kAll:
+      return key_rows();
+    case QueryRows::kLast:
+      return Dimension::uniform("max_delta_len");
+    case QueryRows::kLastJagged:
+      break;
   }
-  if (p.num_targets)
-    signature.push_back(integers("num_targets", Dimension::of("B"), Semantic::kCounts, kSequenceAxis,
-                                 "targets at the end of each sequence"));
-  if (p.has_rab()) signature.push_back(bias("rab", ArgumentRole::kInput, "relative bias of the dot products"));
-  if (p.has_attn_scale())
-    signature.push_back(factors("attn_scale", ArgumentRole::kInput,
-                                "factor of each row of P, behind the score function, in place of the scale"));
-  signature.push_back(max_rows("max_seq_len", kSequenceAxis, "no sequence is longer"));
-  if (query_rows_ != QueryRows::kAll) {
+  return Dimension::jagged(std::string(kQueryAxis), "seq_offsets_q");
+}
+
+// (rows, H, width)
+Argument rows_argument(const HstuAttentionParams& params, const char* name, ArgumentRole role, Dimension rows,
+                       int64_t width, std::string_view doc) {
+  Argument argument;
+  argument.name = name;
+  argument.role = role;
+  argument.dtype = params.dtype;
+  argument.shape = {std::move(rows), Dimension::constant(params.heads), Dimension::constant(width)};
+  argument.alignment = static_cast<int>(params.alignment);
+  argument.doc = doc;
+  return argument;
+}
+
+Argument bias_argument(const HstuAttentionParams& params, const char* name, ArgumentRole role, std::string_view doc) {
+  const Dimension positions = Dimension::scalar("max_seq_len");
+  Argument argument = rows_argument(params, name, role, {}, 0, doc);
+  argument.shape = {Dimension::of("B"), Dimension::constant(params.rab_heads), positions, positions};
+  return argument;
+}
+
+// Of the rows of P, or one of all.
+Argument factors_argument(const HstuAttentionParams& params, const char* name, ArgumentRole role, Dimension rows,
+                          std::string_view doc) {
+  const bool of_rows = params.attn_scale == "rows";
+  Argument argument;
+  argument.name = name;
+  argument.role = role;
+  argument.dtype = DataType::kFp32;
+  argument.shape = {of_rows ? std::move(rows) : Dimension::constant(1)};
+  argument.alignment = static_cast<int>(sizeof(float));
+  argument.doc = doc;
+  argument.accumulated = role == ArgumentRole::kOutput && !of_rows;
+  return argument;
+}
+
+void add_tensors(const HstuAttentionParams& p, QueryRows rows, Direction direction, Signature& signature) {
+  const auto add = [&](const char* name, Dimension of, int64_t width, std::string_view doc) {
+    signature.push_back(rows_argument(p, name, ArgumentRole::kInput, std::move(of), width, doc));
+  };
+  add("q", rows_of_q(rows), p.attn_dim, "queries");
+  add("k", key_rows(), p.attn_dim, "keys");
+  add("v", key_rows(), p.hidden_dim, "values");
+  if (direction == Direction::kBackward) add("dout", rows_of_q(rows), p.hidden_dim, "gradient of the result");
+}
+
+void add_sequences(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
+  signature.push_back(offsets_argument("seq_offsets", p.offsets_dtype, kSequenceAxis));
+  if (rows == QueryRows::kLastJagged) {
+    signature.push_back(offsets_argument("seq_offsets_q", p.offsets_dtype, kQueryAxis,
+                                         "first row of q of each sequence, then the number of rows of q"));
+  }
+  if (p.num_targets) {
     signature.push_back(
-        max_rows("max_delta_len", kQueryAxis,
-                 query_rows_ == QueryRows::kLast ? "rows of q of every sequence" : "no sequence has more rows of q"));
+        counts_argument("num_targets", p.offsets_dtype, kSequenceAxis, "targets at the end of each sequence"));
   }
-  signature.push_back(scalar("alpha", ArgumentKind::kFloat, "factor of the dot products"));
-  signature.push_back(scalar("scaling_seqlen", ArgumentKind::kInt, "divisor of P; max_seq_len when <= 0"));
-  if (forward) {
-    signature.push_back(data("out", ArgumentRole::kOutput, query_rows, p.hidden_dim, "result"));
-  } else {
-    signature.push_back(data("dq", ArgumentRole::kOutput, query_rows, p.attn_dim, "gradient of the queries"));
-    signature.push_back(data("dk", ArgumentRole::kOutput, rows, p.attn_dim, "gradient of the keys"));
-    signature.push_back(data("dv", ArgumentRole::kOutput, rows, p.hidden_dim, "gradient of the values"));
-    if (p.has_rab() && p.drab) signature.push_back(bias("drab", ArgumentRole::kOutput, "gradient of the bias"));
-    if (p.has_attn_scale() && p.dattn_scale)
-      signature.push_back(factors("dattn_scale", ArgumentRole::kOutput, "gradient of the factors of the rows of P"));
+}
+
+void add_score_inputs(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
+  if (p.has_rab())
+    signature.push_back(bias_argument(p, "rab", ArgumentRole::kInput, "relative bias of the dot products"));
+  if (p.has_attn_scale()) {
+    signature.push_back(factors_argument(p, "attn_scale", ArgumentRole::kInput, rows_of_q(rows),
+                                         "factor of each row of P, behind the score function, in place of the scale"));
   }
+}
+
+void add_numbers(QueryRows rows, Signature& signature) {
+  signature.push_back(max_seq_len_argument());
+  if (rows != QueryRows::kAll) {
+    signature.push_back(
+        max_rows_argument("max_delta_len", kQueryAxis,
+                          rows == QueryRows::kLast ? "rows of q of every sequence" : "no sequence has more rows of q"));
+  }
+  signature.push_back(scalar_argument("alpha", ArgumentKind::kFloat, "factor of the dot products"));
+  signature.push_back(scalar_argument("scaling_seqlen", ArgumentKind::kInt, "divisor of P; max_seq_len when <= 0"));
+}
+
+void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction direction, Signature& signature) {
+  const auto add = [&](const char* name, Dimension of, int64_t width, std::string_view doc) {
+    signature.push_back(rows_argument(p, name, ArgumentRole::kOutput, std::move(of), width, doc));
+  };
+  if (direction == Direction::kForward) return add("out", rows_of_q(rows), p.hidden_dim, "result");
+  add("dq", rows_of_q(rows), p.attn_dim, "gradient of the queries");
+  add("dk", key_rows(), p.attn_dim, "gradient of the keys");
+  add("dv", key_rows(), p.hidden_dim, "gradient of the values");
+  if (p.has_rab() && p.drab)
+    signature.push_back(bias_argument(p, "drab", ArgumentRole::kOutput, "gradient of the bias"));
+  if (p.has_attn_scale() && p.dattn_scale) {
+    signature.push_back(factors_argument(p, "dattn_scale", ArgumentRole::kOutput, rows_of_q(rows),
+                                         "gradient of the factors of the rows of P"));
+  }
+}
+
+}  // namespace
+
+Signature AttentionSpec::signature(Direction direction) const {
+  Signature signature;
+  add_tensors(params_, query_rows_, direction, signature);
+  add_sequences(params_, query_rows_, signature);
+  add_score_inputs(params_, query_rows_, signature);
+  add_numbers(query_rows_, signature);
+  add_outputs(params_, query_rows_, direction, signature);
   return signature;
 }
 
