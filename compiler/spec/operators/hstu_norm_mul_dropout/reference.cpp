@@ -1,4 +1,4 @@
-// The float64 reference of one row, from docs/ops.md.
+// The float64 reference of one row, from docs/ops-rows.md.
 #include <cmath>
 
 #include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
@@ -47,80 +47,116 @@ class Dropout {
   uint64_t seed_ = 0, offset_ = 0, first_ = 0;
 };
 
-}  // namespace
+// One row: what both directions compute with.
+struct NormedRow {
+  NormedRow(const GateParams& params, ReferenceRow& row)
+      : x(row.input("x")),
+        u(row.input("u")),
+        weight(row.input("weight")),
+        group(x.size() / static_cast<size_t>(params.groups())),
+        multiplying(activation_of(params.mul_u_activation)),
+        concatenated(params.silu_u ? silu : identity),
+        first_x(static_cast<size_t>(params.first_x())),
+        first_y(static_cast<size_t>(params.first_product())),
+        kept(params, row),
+        bias(x.size()),
+        place(x.size()),
+        z(x.size()) {
+    if (params.has_bias()) bias.assign(row.input("bias").begin(), row.input("bias").end());
+    for (size_t begin = 0; begin < x.size(); begin += group) {
+      groups.push_back(norm_of(params.row_norm(), x.subspan(begin, group), row.scalar("eps")));
+      n.insert(n.end(), groups.back().n.begin(), groups.back().n.end());
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+      place[i] = params.group_norm ? i / group : i;
+      z[i] = n[i] * weight[place[i]] + bias[place[i]];
+    }
+  }
 
-void HstuNormMulDropoutSpec::reference_row(Direction direction, ReferenceRow& row) const {
-  const GateParams& p = params_;
-  const std::span<const double> x = row.input("x"), u = row.input("u"), weight = row.input("weight");
-  const size_t width = x.size(), group = width / static_cast<size_t>(p.groups());
-  const std::vector<double> zeros(width);
-  const std::span<const double> bias = p.has_bias() ? row.input("bias") : std::span<const double>(zeros);
-  const auto multiplying = activation_of(p.mul_u_activation), concatenated = p.silu_u ? silu : identity;
-  const auto first_x = static_cast<size_t>(p.first_x()), first_y = static_cast<size_t>(p.first_product());
-  const Dropout kept(p, row);
-
-  // Of each column: the normalised x, that with weight and bias, and where its weight and bias are.
+  std::span<const double> x, u, weight;
+  size_t group;  // columns of one
+  Activation (*multiplying)(double);
+  Activation (*concatenated)(double);
+  size_t first_x, first_y;  // columns of the result where x and the product begin
+  Dropout kept;
   std::vector<NormedElements> groups;
-  std::vector<double> n, z(width);
-  std::vector<size_t> place(width);
-  for (size_t begin = 0; begin < width; begin += group) {
-    groups.push_back(norm_of(p.row_norm(), x.subspan(begin, group), row.scalar("eps")));
-    n.insert(n.end(), groups.back().n.begin(), groups.back().n.end());
-  }
-  for (size_t i = 0; i < width; ++i) {
-    place[i] = p.group_norm ? i / group : i;
-    z[i] = n[i] * weight[place[i]] + bias[place[i]];
-  }
-  const std::string_view product = p.columns() == p.width ? "dout" : "dout_y";
+  std::vector<double> bias, n;  // of n each column is the normalised x,
+  std::vector<size_t> place;    // and this is where its weight and bias are
+  std::vector<double> z;        // n with weight and bias
+};
 
-  if (direction == Direction::kForward) {
-    const std::span<double> out = row.output(product.substr(1));
-    for (size_t i = 0; i < width; ++i) out[i] = multiplying(u[i]).value * z[i] * kept(first_y + i);
-    if (p.concat_u) {
-      const std::span<double> out_u = row.output("out_u");
-      for (size_t i = 0; i < width; ++i) out_u[i] = concatenated(u[i]).value * kept(i);
-    }
-    if (p.concat_x) {
-      const std::span<double> out_x = row.output("out_x");
-      for (size_t i = 0; i < width; ++i) out_x[i] = x[i] * kept(first_x + i);
-    }
-    return;
-  }
+std::string_view product_gradient(const GateParams& params) {
+  return params.columns() == params.width ? "dout" : "dout_y";
+}
 
-  const std::span<const double> dout = row.input(product);
-  const std::span<double> dx = row.output("dx"), du = row.output("du"), dweight = row.output("dweight");
-  const std::span<double> dx_terms = row.terms("dx"), du_terms = row.terms("du");
-  std::vector<double> g(width), dz(width);
+void forward_row(const GateParams& params, const NormedRow& at, ReferenceRow& row) {
+  const size_t width = at.x.size();
+  const std::span<double> out = row.output(product_gradient(params).substr(1));
+  for (size_t i = 0; i < width; ++i) out[i] = at.multiplying(at.u[i]).value * at.z[i] * at.kept(at.first_y + i);
+  if (params.concat_u) {
+    const std::span<double> out_u = row.output("out_u");
+    for (size_t i = 0; i < width; ++i) out_u[i] = at.concatenated(at.u[i]).value * at.kept(i);
+  }
+  if (params.concat_x) {
+    const std::span<double> out_x = row.output("out_x");
+    for (size_t i = 0; i < width; ++i) out_x[i] = at.x[i] * at.kept(at.first_x + i);
+  }
+}
+
+// Gradients of what the product multiplies but for x: du, dweight and dbias. Gives that of n.
+std::vector<double> product_backward(const GateParams& params, const NormedRow& at, ReferenceRow& row) {
+  const size_t width = at.x.size();
+  const std::span<const double> dout = row.input(product_gradient(params));
+  const std::span<double> du = row.output("du"), dweight = row.output("dweight"), du_terms = row.terms("du");
+  const std::span<double> dbias = params.has_bias() ? row.output("dbias") : std::span<double>();
+  std::vector<double> dn(width);
   for (size_t i = 0; i < width; ++i) {
-    const double dy = dout[i] * kept(first_y + i), slope = multiplying(u[i]).slope;
-    dz[i] = dy * multiplying(u[i]).value;
-    g[i] = dz[i] * weight[place[i]];
-    dweight[place[i]] += dz[i] * n[i];
-    du[i] = dy * z[i] * slope;
-    du_terms[i] = std::abs(dy * slope) * (std::abs(n[i] * weight[place[i]]) + std::abs(bias[place[i]]));
+    const size_t place = at.place[i];
+    const Activation activation = at.multiplying(at.u[i]);
+    const double dy = dout[i] * at.kept(at.first_y + i), dz = dy * activation.value;
+    dn[i] = dz * at.weight[place];
+    dweight[place] += dz * at.n[i];
+    if (params.has_bias()) dbias[place] += dz;
+    du[i] = dy * at.z[i] * activation.slope;
+    du_terms[i] = std::abs(dy * activation.slope) * (std::abs(at.n[i] * at.weight[place]) + std::abs(at.bias[place]));
   }
-  if (p.has_bias()) {
-    const std::span<double> dbias = row.output("dbias");
-    for (size_t i = 0; i < width; ++i) dbias[place[i]] += dz[i];
-  }
-  if (p.concat_u) {
+  return dn;
+}
+
+void backward_row(const GateParams& params, const NormedRow& at, ReferenceRow& row) {
+  const size_t width = at.x.size();
+  const std::vector<double> dn = product_backward(params, at, row);
+  const std::span<double> dx = row.output("dx"), dx_terms = row.terms("dx");
+  if (params.concat_u) {
     const std::span<const double> dout_u = row.input("dout_u");
+    const std::span<double> du = row.output("du"), du_terms = row.terms("du");
     for (size_t i = 0; i < width; ++i) {
-      const double added = dout_u[i] * kept(i) * concatenated(u[i]).slope;
+      const double added = dout_u[i] * at.kept(i) * at.concatenated(at.u[i]).slope;
       du[i] += added;
       du_terms[i] += std::abs(added);
     }
   }
-  if (p.concat_x) {
+  if (params.concat_x) {
     const std::span<const double> dout_x = row.input("dout_x");
     for (size_t i = 0; i < width; ++i) {
-      dx[i] = dout_x[i] * kept(first_x + i);
+      dx[i] = dout_x[i] * at.kept(at.first_x + i);
       dx_terms[i] = std::abs(dx[i]);
     }
   }
-  for (size_t begin = 0; begin < width; begin += group) {
-    add_norm_gradient(p.row_norm(), groups[begin / group], std::span(g).subspan(begin, group), dx.subspan(begin, group),
-                      dx_terms.subspan(begin, group));
+  for (size_t begin = 0; begin < width; begin += at.group) {
+    add_norm_gradient(params.row_norm(), at.groups[begin / at.group], std::span(dn).subspan(begin, at.group),
+                      dx.subspan(begin, at.group), dx_terms.subspan(begin, at.group));
+  }
+}
+
+}  // namespace
+
+void HstuNormMulDropoutSpec::reference_row(Direction direction, ReferenceRow& row) const {
+  const NormedRow at(params_, row);
+  if (direction == Direction::kForward) {
+    forward_row(params_, at, row);
+  } else {
+    backward_row(params_, at, row);
   }
 }
 
