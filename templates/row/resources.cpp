@@ -87,85 +87,147 @@ int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterfa
                                     (interface.drawn > 0 ? walk::kDraws : 0));
 }
 
+// Registers of a thread, by what they are for.
+struct Words {
+  int64_t row_inputs = 0;
+  int64_t elements = 0;  // of a row
+  int64_t held = 0;      // what is held of a row the compiler keeps as fp32, between its uses,
+  int64_t loading = 0;   // what is on its way is as it is in memory
+  int64_t live = 0;      // of an element with a long formula: results that both the sums and the outputs are made of
+  int64_t drawn = 0;     // random numbers
+  int64_t parts = 0;
+  int64_t chunk_vectors = 0;   // vectors of a chunk as fp32,
+  int64_t loaded_vectors = 0;  // and with what loads of them take
+  int64_t base = 0;
+  int64_t holding = 0;  // all of them where the row is held, but for vectors
+};
+
+bool is_in_shared(const RowConfig& config) { return config.stages > kRegisterStages; }
+
+// The shares of threads, and what a thread has of them.
+void divide_rows(const RowSpec& spec, const RowInterface& interface, const RowConfig& config, Resources& all) {
+  all.threads = 32 * config.warps;
+  all.rows = all.threads / config.threads_per_row;
+  all.vector = spec.elements_together();
+  all.vectors = interface.width / all.vector;
+  all.chunks = ceil_div(all.vectors, config.threads_per_row);
+  for (const RowOperand& input : interface.inputs) {
+    if (input.kind == RowOperandKind::kRow) all.row_words += all.chunks * words_of(input, all.vector);
+    if (input.kind == RowOperandKind::kVector) all.vector_words += all.chunks * all.vector;
+  }
+  for (const RowOperand& output : interface.outputs) {
+    if (output.kind == RowOperandKind::kColumnSum) all.sum_words += all.chunks * all.vector;
+    if (output.kind == RowOperandKind::kGroupSum) all.sum_words += all.chunks;
+    if (output.kind == RowOperandKind::kTableSum) {
+      all.sum_words = all.chunks * all.vector;  // tables are gone through one after the other
+      all.rows_ahead = std::clamp(kWordsAhead / all.row_words, int64_t{1}, kMaxRowsAhead);
+    }
+  }
+  all.parts = parts_of(interface, all.vectors, all.chunks, config.threads_per_row);
+  all.register_cap =
+      std::min(kMaxRegisters, round_down(kRegisters / (all.threads * config.blocks_per_sm), kRegisterUnit));
+}
+
+int64_t ring_bytes_of(const RowSpec& spec, const RowInterface& interface, const RowConfig& config,
+                      const Resources& all) {
+  if (!is_in_shared(config)) return 0;
+  const int64_t row_bytes =
+      count_of(interface.inputs, RowOperandKind::kRow) * interface.width * static_cast<int64_t>(size_of(spec.dtype()));
+  const int64_t groups = all.threads / std::max<int64_t>(32, config.threads_per_row);
+  return (config.stages - 1) * (all.rows * row_bytes + groups * kRingBarrierBytes);
+}
+
+int64_t base_words(const RowSpec& spec, Direction direction, const RowInterface& interface, const RowConfig& config,
+                   const Resources& all) {
+  if (is_persistent(config)) return kBase;
+  const bool outputs_wait = interface.outputs.size() > 1 && spec.operations(direction) > grid::kOperations;
+  return grid::kBase + all.chunks + (config.threads_per_row > 32 ? grid::kExchange : 0) +
+         (outputs_wait ? grid::kOutputs : 0);
+}
+
+Words count_words(const RowSpec& spec, Direction direction, const RowInterface& interface, const RowConfig& config,
+                  const Resources& all) {
+  const bool persistent = is_persistent(config);
+  Words words;
+  words.row_inputs = count_of(interface.inputs, RowOperandKind::kRow);
+  words.elements = all.chunks * all.vector;
+  words.held = words.elements * words.row_inputs;
+  words.loading = is_in_shared(config)
+                      ? kRingWords
+                      : (config.stages - 1 + all.rows_ahead) * all.row_words + (all.rows_ahead > 0 ? kTableWords : 0);
+  words.live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
+  words.drawn = interface.drawn > 0 ? kDrawWords + interface.drawn * all.vector : 0;
+  words.parts = (all.parts - 1) * kPartWords;
+  words.chunk_vectors = all.vector_words / all.chunks;
+  words.loaded_vectors = words.chunk_vectors + (persistent ? 0 : 4);
+  words.base = base_words(spec, direction, interface, config, all);
+  words.holding =
+      persistent ? walking_words(spec, direction, interface, words.elements) + all.sum_words + all.row_words +
+                       words.loading + words.parts
+                 : words.base + all.sum_words + words.held + words.live * words.elements + words.drawn + words.parts;
+  return words;
+}
+
+// Whether rows are read from shared memory for each use: of many elements with long formulas, or of many inputs, the
+// compiler keeps more than is foreseen.
+bool stays_in_shared(const RowSpec& spec, Direction direction, const RowConfig& config, const Words& words) {
+  return is_in_shared(config) && config.threads_per_row >= kWideThreads && words.elements > kFewElements &&
+         (spec.operations(direction) > walk::kShortFormula || words.row_inputs > kFewInputs);
+}
+
+int64_t needed_registers(const RowConfig& config, const Words& words, const Resources& all) {
+  if (all.hold_vectors) return words.holding + all.vector_words;
+  if (all.hold_row) return words.holding + words.loaded_vectors;
+  if (is_in_shared(config)) {
+    return kReadAnewBase + kRingWords + all.sum_words + all.vector * (words.row_inputs + words.live) + words.drawn +
+           words.parts;
+  }
+  // Rows of few threads, which more would hold, the compiler holds even where they are loaded for each use.
+  const int64_t live_unheld = words.live * (config.threads_per_row < kManyThreads ? words.elements : all.vector);
+  return words.base + all.sum_words + 2 * all.vector * words.row_inputs + words.chunk_vectors + 12 + live_unheld +
+         words.drawn + words.parts;
+}
+
+int64_t taken_registers(const RowInterface& interface, const Words& words, const Resources& all) {
+  if (!all.hold_row) return static_cast<int64_t>(kTaken * static_cast<double>(all.registers_needed));
+  int64_t loaded_vector_words = 0;
+  for (const RowOperand& input : interface.inputs) {
+    if (input.kind == RowOperandKind::kVector) loaded_vector_words += all.chunks * words_of(input, all.vector);
+  }
+  const auto further_outputs = static_cast<int64_t>(interface.outputs.size()) - 1;
+  return grid::kTakenBase + words.held + loaded_vector_words + words.elements * (words.live + further_outputs / 2);
+}
+
+// The widest rows have a config, though some of their registers may spill: there is no better one.
+void admit_widest_rows(const RowConfig& config, const Words& words, Resources& all) {
+  // Rows that are added to a table's sums stay in registers, with few loads ahead.
+  if (all.rows_ahead > 0 && !all.hold_row && config.threads_per_row == kTableThreads && all.threads == kTableThreads &&
+      words.elements <= kMaxHeldElements) {
+    all.rows_ahead = 1;
+    all.hold_row = true;
+    all.registers_needed = std::min(all.registers_needed, all.register_cap);
+  }
+  // With long formulas, the config of the most registers.
+  if (!all.hold_row && !is_in_shared(config) && config.threads_per_row == kManyThreads && all.threads == kManyThreads) {
+    all.registers_needed = std::max(kBase + all.sum_words + all.vector * words.row_inputs,
+                                    std::min(all.registers_needed, all.register_cap));
+  }
+}
+
 }  // namespace
 
 Resources::Resources(const RowSpec& spec, Direction direction, const RowConfig& config) {
   const RowInterface& interface = spec.interface(direction);
-  threads = 32 * config.warps;
-  rows = threads / config.threads_per_row;
-  vector = spec.elements_together();
-  vectors = interface.width / vector;
-  chunks = ceil_div(vectors, config.threads_per_row);
-  int64_t row_inputs = 0, loaded_vector_words = 0;
-  for (const RowOperand& input : interface.inputs) {
-    if (input.kind == RowOperandKind::kRow) ++row_inputs;
-    if (input.kind == RowOperandKind::kRow) row_words += chunks * words_of(input, vector);
-    if (input.kind == RowOperandKind::kVector) {
-      vector_words += chunks * vector;
-      loaded_vector_words += chunks * words_of(input, vector);
-    }
-  }
-  for (const RowOperand& output : interface.outputs) {
-    if (output.kind == RowOperandKind::kColumnSum) sum_words += chunks * vector;
-    if (output.kind == RowOperandKind::kGroupSum) sum_words += chunks;
-    if (output.kind == RowOperandKind::kTableSum) {
-      sum_words = chunks * vector;  // tables are gone through one after the other
-      rows_ahead = std::clamp(kWordsAhead / row_words, int64_t{1}, kMaxRowsAhead);
-    }
-  }
-  parts = parts_of(interface, vectors, chunks, config.threads_per_row);
-  register_cap = std::min(kMaxRegisters, round_down(kRegisters / (threads * config.blocks_per_sm), kRegisterUnit));
-
-  // What is held of a row the compiler keeps as fp32, between its uses; what is on its way is as it is in memory.
-  const int64_t elements = chunks * vector;
-  const int64_t held = elements * row_inputs;
-  const bool in_shared = config.stages > kRegisterStages;
-  const int64_t loading =
-      in_shared ? kRingWords : (config.stages - 1 + rows_ahead) * row_words + (rows_ahead > 0 ? kTableWords : 0);
-  if (in_shared) {
-    const int64_t row_bytes = row_inputs * interface.width * static_cast<int64_t>(size_of(spec.dtype()));
-    const int64_t groups = threads / std::max<int64_t>(32, config.threads_per_row);
-    ring_bytes = (config.stages - 1) * (rows * row_bytes + groups * kRingBarrierBytes);
-  }
-  const int64_t chunk_vectors = vector_words / chunks;
-  // Of long formulas it keeps results, too, that both the sums and the outputs are made of.
-  const auto live = static_cast<int64_t>(std::max(0.0, spec.operations(direction) - kShortFormula) / 4);
-  const int64_t drawn = interface.drawn > 0 ? kDrawWords + interface.drawn * vector : 0;
-  const int64_t part_words = (parts - 1) * kPartWords;
-  // Rows of few threads, which more would hold, it holds in this way even where they are loaded for each use.
-  const int64_t live_unheld = live * (config.threads_per_row < kManyThreads ? elements : vector);
-  const bool persistent = config.schedule == "persistent";
-  const bool outputs_wait = interface.outputs.size() > 1 && spec.operations(direction) > grid::kOperations;
-  const int64_t base = persistent ? kBase
-                                  : grid::kBase + chunks + (config.threads_per_row > 32 ? grid::kExchange : 0) +
-                                        (outputs_wait ? grid::kOutputs : 0);
-  const int64_t holding =
-      persistent ? walking_words(spec, direction, interface, elements) + sum_words + row_words + loading + part_words
-                 : base + sum_words + held + live * elements + drawn + part_words;
-  const int64_t loaded_vectors = chunk_vectors + (persistent ? 0 : 4);
-  // Of many elements with long formulas, or of many inputs, the compiler keeps more than is foreseen.
-  const bool stays_in_shared = in_shared && config.threads_per_row >= kWideThreads && elements > kFewElements &&
-                               (spec.operations(direction) > walk::kShortFormula || row_inputs > kFewInputs);
-  hold_row = !stays_in_shared && elements <= kMaxHeldElements && holding + loaded_vectors <= register_cap;
-  hold_vectors = persistent && hold_row && vector_words <= kMaxVectorWords && holding + vector_words <= register_cap;
-  registers_needed =
-      hold_vectors ? holding + vector_words
-      : hold_row   ? holding + loaded_vectors
-      : in_shared  ? kReadAnewBase + kRingWords + sum_words + vector * (row_inputs + live) + drawn + part_words
-                   : base + sum_words + 2 * vector * row_inputs + chunk_vectors + 12 + live_unheld + drawn + part_words;
-  const auto further_outputs = static_cast<int64_t>(interface.outputs.size()) - 1;
-  registers_taken = hold_row ? grid::kTakenBase + held + loaded_vector_words + elements * (live + further_outputs / 2)
-                             : static_cast<int64_t>(kTaken * static_cast<double>(registers_needed));
-  // Rows that are added to a table's sums stay in registers; the widest, with few loads ahead, may spill some.
-  if (rows_ahead > 0 && !hold_row && config.threads_per_row == kTableThreads && threads == kTableThreads &&
-      elements <= kMaxHeldElements) {
-    rows_ahead = 1;
-    hold_row = true;
-    registers_needed = std::min(registers_needed, register_cap);
-  }
-  // Where the widest rows have long formulas, the config of the most registers may spill: there is no better one.
-  if (!hold_row && !in_shared && config.threads_per_row == kManyThreads && threads == kManyThreads)
-    registers_needed = std::max(kBase + sum_words + vector * row_inputs, std::min(registers_needed, register_cap));
+  divide_rows(spec, interface, config, *this);
+  ring_bytes = ring_bytes_of(spec, interface, config, *this);
+  const Words words = count_words(spec, direction, interface, config, *this);
+  hold_row = !stays_in_shared(spec, direction, config, words) && words.elements <= kMaxHeldElements &&
+             words.holding + words.loaded_vectors <= register_cap;
+  hold_vectors = is_persistent(config) && hold_row && vector_words <= kMaxVectorWords &&
+                 words.holding + vector_words <= register_cap;
+  registers_needed = needed_registers(config, words, *this);
+  registers_taken = taken_registers(interface, words, *this);
+  admit_widest_rows(config, words, *this);
 }
 
 int64_t Resources::resident(const RowConfig& config, const DeviceSpec& device) const {

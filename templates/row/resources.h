@@ -12,6 +12,9 @@ inline constexpr int64_t kRegisterStages = 2;  // at most: of more, the rows tha
 // At least, of a row that stays there until its outputs are written: narrower ones have room in registers.
 inline constexpr int64_t kWideThreads = 256;
 
+// Whether CTAs walk rows; else each has one group of them.
+inline bool is_persistent(const RowConfig& config) { return config.schedule == "persistent"; }
+
 struct Resources {
   Resources(const RowSpec& spec, Direction direction, const RowConfig& config);
 

@@ -32,8 +32,6 @@ bool well_formed(const RowConfig& config) {
          32 * config.warps % config.threads_per_row == 0;
 }
 
-bool is_persistent(const RowConfig& config) { return config.schedule == "persistent"; }
-
 bool has_sums(const RowInterface& interface) {
   return count_of(interface.outputs, RowOperandKind::kColumnSum) +
              count_of(interface.outputs, RowOperandKind::kGroupSum) >
