@@ -36,10 +36,8 @@ bool is_too_large(const CacheItem& item) {
   return item.info.bytes > (digest_of_file(item.name, ".json") ? kMaxMetadataBytes : kMaxCubinBytes);
 }
 
-}  // namespace
-
 // An entry as prune sees it.
-struct ArtifactStore::Candidate {
+struct Candidate {
   std::string arch;
   std::string digest;
   uint64_t bytes = 0;
@@ -48,24 +46,15 @@ struct ArtifactStore::Candidate {
   bool passed_over = false;
 };
 
-std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &CacheLayer::artifacts); }
-
-std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &CacheLayer::verify); }
-
-PruneReport ArtifactStore::prune(const PruneRequest& request) {
-  PruneReport report;
-  if (user_ == nullptr) return report;
-  report.unread = user_->health();
-  if (!report.unread.ok()) return report;
-  report.leftovers = sweep_leftovers(*user_);
-
+// By arch and digest. `unread`: why some of the directory could not be looked at.
+std::vector<Candidate> find_candidates(const CacheTree& tree, Status& unread) {
   std::map<std::pair<std::string, std::string>, Candidate> found;
-  for_each_item(*user_, [&](const CacheItem& item) {
-    if (const auto path = folder_passed_over(*user_, item); path && report.unread.ok())
-      report.unread = item.problem.with_context(printable(*path));
+  for_each_item(tree, [&](const CacheItem& item) {
+    if (const auto path = folder_passed_over(tree, item); path && unread.ok())
+      unread = item.problem.with_context(printable(*path));
     const std::string arch = arch_of(item);
     if (arch.empty()) return;
-    if (is_system_failure(item.problem)) report.unread = item.problem;
+    if (is_system_failure(item.problem)) unread = item.problem;
     auto digest = digest_of_file(item.name, ".cubin");
     if (!digest) digest = digest_of_file(item.name, ".json");
     if (!digest) digest = digest_of_note(item.name).first;
@@ -80,19 +69,45 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
     entry.last_used = std::max(entry.last_used, item.info.written);
     entry.complete = entry.complete || item.name == files.metadata;
   });
-
-  std::vector<Candidate> entries;
+  std::vector<Candidate> candidates;
   for (auto& [name, entry] : found) {
-    if (entry.passed_over) continue;
-    // A writer or a pruner died on the way.
-    if (!entry.complete && is_older_than(entry.last_used, kLeftoverAge) &&
-        remove_artifact(*user_, entry.arch, entry.digest).ok()) {
-      ++report.leftovers;
-    } else {
-      report.kept_bytes += entry.bytes;
-      entries.push_back(std::move(entry));
-    }
+    if (!entry.passed_over) candidates.push_back(std::move(entry));
   }
+  return candidates;
+}
+
+// Those that a writer or a pruner left when it died on the way; returns how many.
+int64_t remove_abandoned(const CacheTree& tree, std::vector<Candidate>& candidates) {
+  return static_cast<int64_t>(std::erase_if(candidates, [&](const Candidate& entry) {
+    return !entry.complete && is_older_than(entry.last_used, kLeftoverAge) &&
+           remove_artifact(tree, entry.arch, entry.digest).ok();
+  }));
+}
+
+// Where `kept_bytes` are left of all entries.
+bool is_unwanted(const CacheTree& tree, const Candidate& entry, const PruneRequest& request, uint64_t kept_bytes) {
+  if (request.max_bytes && kept_bytes > *request.max_bytes) return true;
+  if (request.nvrtc.empty()) return false;
+  const auto seen = see_artifact(tree, entry.arch, entry.digest);
+  return seen.ok() && seen->metadata.info.nvrtc == request.nvrtc;
+}
+
+}  // namespace
+
+std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &CacheLayer::artifacts); }
+
+std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &CacheLayer::verify); }
+
+PruneReport ArtifactStore::prune(const PruneRequest& request) {
+  PruneReport report;
+  if (user_ == nullptr) return report;
+  report.unread = user_->health();
+  if (!report.unread.ok()) return report;
+  report.leftovers = sweep_leftovers(*user_);
+
+  std::vector<Candidate> entries = find_candidates(*user_, report.unread);
+  report.leftovers += remove_abandoned(*user_, entries);
+  for (const Candidate& entry : entries) report.kept_bytes += entry.bytes;
   report.kept = static_cast<int64_t>(entries.size());
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Candidate& a, const Candidate& b) { return a.last_used < b.last_used; });
@@ -104,12 +119,7 @@ PruneReport ArtifactStore::prune(const PruneRequest& request) {
   }
   for (const Candidate& entry : entries) {
     if (in_use.contains(entry.digest) || !entry.complete) continue;
-    bool unwanted = request.max_bytes && report.kept_bytes > *request.max_bytes;
-    if (!unwanted && !request.nvrtc.empty()) {
-      const auto seen = see_artifact(*user_, entry.arch, entry.digest);
-      unwanted = seen.ok() && seen->metadata.info.nvrtc == request.nvrtc;
-    }
-    if (!unwanted) continue;
+    if (!is_unwanted(*user_, entry, request, report.kept_bytes)) continue;
     if (const Status status = remove_artifact(*user_, entry.arch, entry.digest); !status.ok()) {
       warn_once("remove " + user_->root(), "not_removed", user_->root(), status.message());
       if (report.not_removed++ == 0) report.not_removed_why = status;

@@ -100,7 +100,6 @@ class ArtifactStore {
 
  private:
   struct State;
-  struct Candidate;
 
   std::optional<Artifact> find_in(const CacheLayer& layer, const ArtifactKey& key, const std::string& digest);
   bool keep(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin);
