@@ -50,6 +50,75 @@ std::string_view role_of(Engine& engine, const std::string& directory) {
   return directory == engine.shipped_records() ? "shipped" : "read_only";
 }
 
+Json kernels_json(Engine& engine, const std::vector<StoredArtifact>& artifacts) {
+  Json kernels = Json::array();
+  for (const StoredArtifact& artifact : artifacts) {
+    const ArtifactMetadata& metadata = artifact.metadata;
+    kernels.push_back({{"digest", artifact.digest},
+                       {"directory", artifact.directory},
+                       {"role", role_of(engine, artifact.directory)},
+                       {"kernel", metadata.info.kernel},
+                       {"arch", metadata.key.arch},
+                       {"direction", metadata.key.direction},
+                       {"spec", json_or_null(metadata.key.spec)},
+                       {"config", json_or_null(metadata.key.config)},
+                       {"nvrtc", metadata.info.nvrtc},
+                       {"library", metadata.info.library},
+                       {"resources", json_or_null(metadata.info.resources)},
+                       {"bytes", artifact.bytes},
+                       {"last_used", artifact.last_used}});
+  }
+  return kernels;
+}
+
+// The last fields of a record's or a choice's entry.
+template <typename Key>
+void write_restriction(Json& entry, const Key& key) {
+  write_batch_class(entry, key.batch_class);
+  if (key.deterministic) entry["deterministic"] = true;
+}
+
+Json records_json(Engine& engine, const std::vector<StoredRecord>& stored_records) {
+  Json records = Json::array();
+  for (const StoredRecord& stored : stored_records) {
+    const TuningRecord& record = stored.record;
+    records.push_back({{"digest", stored.digest},
+                       {"directory", stored.directory},
+                       {"role", role_of(engine, stored.directory)},
+                       {"op", record.key.op},
+                       {"spec", json_or_null(record.key.spec)},
+                       {"direction", record.key.direction},
+                       {"device", record.key.device},
+                       {"bucket", record.key.bucket},
+                       {"workload", record.workload},
+                       {"winner", json_or_null(record.winner)},
+                       {"timed", record.timed.size()},
+                       {"rejected", record.rejected.size()},
+                       {"environment", record.environment}});
+    write_restriction(records.back(), record.key);
+  }
+  return records;
+}
+
+Json choices_json(const std::vector<StoredChoice>& stored_choices) {
+  Json choices = Json::array();
+  for (const StoredChoice& stored : stored_choices) {
+    const ChoiceRecord& choice = stored.choice;
+    choices.push_back({{"digest", stored.digest},
+                       {"directory", stored.directory},
+                       {"op", choice.key.op},
+                       {"spec", json_or_null(choice.key.spec)},
+                       {"direction", choice.key.direction},
+                       {"device", choice.key.device},
+                       {"bucket", choice.key.bucket},
+                       {"config", json_or_null(choice.config)},
+                       {"from", to_string(choice.source)},
+                       {"exported", choice.exported}});
+    write_restriction(choices.back(), choice.key);
+  }
+  return choices;
+}
+
 // The end of a sentence about a cache that has nothing to export.
 std::string refused_text(const std::vector<VerifiedFile>& refused) {
   if (refused.empty()) return "";
@@ -67,72 +136,20 @@ hstujit_status hstujit_cache_list(hstujit_context* context, hstujit_text* report
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(report, "where the text goes");
-    Json kernels = Json::array();
-    uint64_t bytes = 0;
     Engine& engine = *context->engine;
     HSTUJIT_ASSIGN_OR_RETURN(const auto artifacts,
                              gather_whole(engine.kernels().store().layers(), &CacheLayer::artifacts));
-    for (const StoredArtifact& artifact : artifacts) {
-      const ArtifactMetadata& metadata = artifact.metadata;
-      bytes += artifact.bytes;
-      kernels.push_back({{"digest", artifact.digest},
-                         {"directory", artifact.directory},
-                         {"role", role_of(engine, artifact.directory)},
-                         {"kernel", metadata.info.kernel},
-                         {"arch", metadata.key.arch},
-                         {"direction", metadata.key.direction},
-                         {"spec", json_or_null(metadata.key.spec)},
-                         {"config", json_or_null(metadata.key.config)},
-                         {"nvrtc", metadata.info.nvrtc},
-                         {"library", metadata.info.library},
-                         {"resources", json_or_null(metadata.info.resources)},
-                         {"bytes", artifact.bytes},
-                         {"last_used", artifact.last_used}});
-    }
-    Json records = Json::array();
-    HSTUJIT_ASSIGN_OR_RETURN(const auto stored_records, gather_whole(engine.tuning().layers(), &CacheLayer::records));
-    for (const StoredRecord& stored : stored_records) {
-      const TuningRecord& record = stored.record;
-      records.push_back({{"digest", stored.digest},
-                         {"directory", stored.directory},
-                         {"role", role_of(engine, stored.directory)},
-                         {"op", record.key.op},
-                         {"spec", json_or_null(record.key.spec)},
-                         {"direction", record.key.direction},
-                         {"device", record.key.device},
-                         {"bucket", record.key.bucket},
-                         {"workload", record.workload},
-                         {"winner", json_or_null(record.winner)},
-                         {"timed", record.timed.size()},
-                         {"rejected", record.rejected.size()},
-                         {"environment", record.environment}});
-      write_batch_class(records.back(), record.key.batch_class);
-      if (record.key.deterministic) records.back()["deterministic"] = true;
-    }
-    Json choices = Json::array();
-    HSTUJIT_ASSIGN_OR_RETURN(const auto stored_choices, gather_whole(engine.tuning().layers(), &CacheLayer::choices));
-    for (const StoredChoice& stored : stored_choices) {
-      const ChoiceRecord& choice = stored.choice;
-      choices.push_back({{"digest", stored.digest},
-                         {"directory", stored.directory},
-                         {"op", choice.key.op},
-                         {"spec", json_or_null(choice.key.spec)},
-                         {"direction", choice.key.direction},
-                         {"device", choice.key.device},
-                         {"bucket", choice.key.bucket},
-                         {"config", json_or_null(choice.config)},
-                         {"from", to_string(choice.source)},
-                         {"exported", choice.exported}});
-      write_batch_class(choices.back(), choice.key.batch_class);
-      if (choice.key.deterministic) choices.back()["deterministic"] = true;
-    }
+    HSTUJIT_ASSIGN_OR_RETURN(const auto records, gather_whole(engine.tuning().layers(), &CacheLayer::records));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto choices, gather_whole(engine.tuning().layers(), &CacheLayer::choices));
+    uint64_t bytes = 0;
+    for (const StoredArtifact& artifact : artifacts) bytes += artifact.bytes;
     Json not_read = Json::array();
     for (const VerifiedFile& folder : gather(engine.tuning().layers(), &CacheLayer::passed_over))
       not_read.push_back({{"path", as_utf8(folder.path)}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
-                       {"kernels", std::move(kernels)},
-                       {"tuning", std::move(records)},
-                       {"choices", std::move(choices)},
+                       {"kernels", kernels_json(engine, artifacts)},
+                       {"tuning", records_json(engine, records)},
+                       {"choices", choices_json(choices)},
                        {"not_read", std::move(not_read)}};
     return give_report(json, report);
   });
