@@ -113,77 +113,103 @@ Status write_row(Engine& engine, const PrewarmKey& wanted, const std::string& di
   return {};
 }
 
-}  // namespace
-
-OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options) {
-  OperationResult result;
-  const auto tasks = list_keys(engine, config, options.op_name);
-  if (!tasks.ok()) return {Json::object(), tasks.status()};
-  const auto device = engine.target(options.arch.c_str(), config.device, options.device);
-  if (!device.ok()) return {Json::object(), device.status()};
-
+// What a prewarm has found so far. Rows are the report's, one for each key.
+struct Prewarmed {
   std::vector<KeyGroup> groups;
-  std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
-  int64_t without_kernel = 0;              // keys that have not even a choice
   Json rows = Json::array();
-  const std::vector<Task> all = tasks_of_shard(with_batch_classes(*tasks, *device), *device, options.shard);
-  TaskProgress progress(options, "choose", all.size());
-  for (const Task& task : all) {
+  int64_t without_kernel = 0;                   // keys that have not even a choice
+  std::map<std::string, std::string> outcomes;  // by digest of the kernel
+};
+
+// Chooses a kernel for each task. Fails where a key cannot be told; what fails for one task is an error of its row.
+Status choose_all(Engine& engine, const std::vector<Task>& tasks, const DeviceSpec& device,
+                  const OperationOptions& options, Prewarmed& found, OperationResult& result) {
+  std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
+  TaskProgress progress(options, "choose", tasks.size());
+  for (const Task& task : tasks) {
     Json row = task.to_json();
     const auto choice = within_memory("its kernel", [&] {
-      return choose_kernel(engine, *task.instance->spec, task.direction, *device, task.bucket, task.restriction,
+      return choose_kernel(engine, *task.instance->spec, task.direction, device, task.bucket, task.restriction,
                            options.check ? Keep::kNothing : Keep::kFound);
     });
     progress.done(task);
     if (!choice.ok()) {
       row["outcome"] = kOutcomeFailed;
-      ++without_kernel;
+      ++found.without_kernel;
       row["error"] = error_json(choice.status());
       result.fail(choice.status().with_context(task.label()));
     } else {
-      const auto digest = kernel_digest(engine, task, *device, choice->config);
-      if (!digest.ok()) return {Json::object(), digest.status()};
-      const auto [place, added] = group_of.emplace(*digest, groups.size());
-      if (added) groups.emplace_back();
-      groups[place->second].push_back({task, rows.size(), *choice, Status(Code::kInternal, "not compiled")});
+      HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, kernel_digest(engine, task, device, choice->config));
+      const auto [place, added] = group_of.emplace(digest, found.groups.size());
+      if (added) found.groups.emplace_back();
+      found.groups[place->second].push_back(
+          {task, found.rows.size(), *choice, Status(Code::kInternal, "not compiled")});
     }
-    rows.push_back(std::move(row));
+    found.rows.push_back(std::move(row));
   }
-  supply_all(engine, *device, groups, options.check ? Supply::kLook : Supply::kMake, options);
+  return {};
+}
 
-  std::map<std::string, std::string> outcomes;  // by digest of the kernel
-  for (const KeyGroup& group : groups) {
+// Fills the rows of keys whose kernels were supplied.
+Status write_rows(Engine& engine, const DeviceSpec& device, Prewarmed& found, OperationResult& result) {
+  for (const KeyGroup& group : found.groups) {
     for (const PrewarmKey& wanted : group) {
       const KernelConfig& chosen = wanted.kernel.ok() ? wanted.kernel->choice.config : wanted.choice.config;
-      const auto digest = kernel_digest(engine, wanted.task, *device, chosen);
-      if (!digest.ok()) return {Json::object(), digest.status()};
-      Json& row = rows[wanted.row];
-      if (const Status status = write_row(engine, wanted, *digest, row); !status.ok()) {
+      HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, kernel_digest(engine, wanted.task, device, chosen));
+      Json& row = found.rows[wanted.row];
+      if (const Status status = write_row(engine, wanted, digest, row); !status.ok()) {
         row["error"] = error_json(status);
         result.fail(status.with_context(wanted.task.label()));
       }
-      std::string& outcome = outcomes[*digest];
+      std::string& outcome = found.outcomes[digest];
       if (outcome != kOutcomeCompiled) outcome = row["outcome"].get<std::string>();
     }
   }
-  // Of several keys with one kernel, one has compiled it for all, in a time that counts once.
+  return {};
+}
+
+// Of several keys with one kernel, one has compiled it for all, in a time that counts once.
+void share_outcomes(Prewarmed& found) {
   std::set<std::string> timed;
-  for (Json& row : rows) {
-    if (row.value("outcome", "") == kOutcomeHit) row["outcome"] = outcomes[row["key"].get<std::string>()];
+  for (Json& row : found.rows) {
+    if (row.value("outcome", "") == kOutcomeHit) row["outcome"] = found.outcomes[row["key"].get<std::string>()];
     if (row.contains("compile_ms") && !timed.insert(row["key"].get<std::string>()).second) row.erase("compile_ms");
   }
+}
+
+Json report_of(const DeviceSpec& device, bool checked, Prewarmed found) {
   const auto count = [&](std::string_view outcome) {
-    return std::count_if(outcomes.begin(), outcomes.end(), [&](const auto& item) { return item.second == outcome; });
+    return std::count_if(found.outcomes.begin(), found.outcomes.end(),
+                         [&](const auto& item) { return item.second == outcome; });
   };
-  result.report = {{"device", to_json(*device)},
-                   {"checked", options.check},
-                   {"kernels", outcomes.size()},
-                   {"compiled", count(kOutcomeCompiled)},
-                   {"hits", count(kOutcomeHit)},
-                   {"missing", count(kOutcomeMissing)},
-                   {"failed", count(kOutcomeFailed) + without_kernel},
-                   {"without_kernel", without_kernel},
-                   {"instances", std::move(rows)}};
+  return {{"device", to_json(device)},
+          {"checked", checked},
+          {"kernels", found.outcomes.size()},
+          {"compiled", count(kOutcomeCompiled)},
+          {"hits", count(kOutcomeHit)},
+          {"missing", count(kOutcomeMissing)},
+          {"failed", count(kOutcomeFailed) + found.without_kernel},
+          {"without_kernel", found.without_kernel},
+          {"instances", std::move(found.rows)}};
+}
+
+}  // namespace
+
+OperationResult prewarm(Engine& engine, const Config& config, const OperationOptions& options) {
+  const auto tasks = list_keys(engine, config, options.op_name);
+  if (!tasks.ok()) return {Json::object(), tasks.status()};
+  const auto device = engine.target(options.arch.c_str(), config.device, options.device);
+  if (!device.ok()) return {Json::object(), device.status()};
+
+  OperationResult result;
+  Prewarmed found;
+  const std::vector<Task> all = tasks_of_shard(with_batch_classes(*tasks, *device), *device, options.shard);
+  if (const Status status = choose_all(engine, all, *device, options, found, result); !status.ok())
+    return {Json::object(), status};
+  supply_all(engine, *device, found.groups, options.check ? Supply::kLook : Supply::kMake, options);
+  if (const Status status = write_rows(engine, *device, found, result); !status.ok()) return {Json::object(), status};
+  share_outcomes(found);
+  result.report = report_of(*device, options.check, std::move(found));
   fail_for_what_is_not_kept(engine, result);
   return result;
 }
