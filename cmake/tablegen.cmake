@@ -3,7 +3,7 @@
 # Generates, in the build folder that mirrors the caller's, from <stem>.td:
 #   <stem>_dialect.{h,cpp}.inc  <stem>_ops.{h,cpp}.inc  and where asked for  <stem>_enums, <stem>_attributes, <stem>_types,
 #   <stem>_interfaces (operation interfaces) .{h,cpp}.inc
-# They are included from the repository root, as "compiler/ir/<stem>_ops.h.inc". `TARGET` builds them; a library that
+# They are included as if they lay beside the .td: by its folder and <stem>_ops.h.inc. `TARGET` builds them; a library that
 # includes them names it: add_dependencies(hstujit_ir <TARGET>).
 find_program(HSTUJIT_TABLEGEN mlir-tblgen PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
 

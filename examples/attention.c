@@ -42,7 +42,7 @@ static hstujit_value* value(hstujit_value* values, const hstujit_op* op, const c
   return &values[position];
 }
 
-/* The same in plain C: docs/ops.md, "hstu_attention", for a causal mask. */
+/* The same in plain C: docs/ops-attention.md, "hstu_attention", for a causal mask. */
 static double expected(const float* q, const float* k, const float* v, int first, int row, int head, int column,
                        double alpha) {
   double sum = 0;

@@ -230,7 +230,7 @@ std::vector<std::string> shared_roots(const SourceTree& tree) {
   return roots;
 }
 
-// `folder`: "templates/<family>/.../"
+// `folder`: "templates/<family>/<name>/"
 Result<SkeletonSources> digest_skeleton(const SourceTree& tree, const std::string& folder,
                                         std::string_view llvm_version) {
   SkeletonSources skeleton;

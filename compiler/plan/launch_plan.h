@@ -92,7 +92,7 @@ struct FollowingKernel {
 };
 
 struct LaunchPlan {
-  std::string kernel_name;        // extern "C" symbol; says data type, sizes and config, and neither mask nor heads
+  std::string kernel_name;        // extern "C" symbol; for people: the key of a kernel says more than its name
   int threads = 0;                // per block
   int resident_blocks = 1;        // of a multiprocessor, which the kernel is compiled for
   int64_t shared_memory = 0;      // dynamic bytes per block

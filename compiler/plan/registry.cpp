@@ -1,4 +1,4 @@
-// Look-ups in skeletons(), the table that CMake generates from templates/<op>/<name>.{cpp,cuh}.
+// Look-ups in skeletons(), the table that CMake generates from templates/<family>/<name>/kernel.{cpp,cuh}.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,4 @@
-// Skeleton: the host side of a template. templates/<name>/kernel.cuh is the device code, templates/<name>/kernel.cpp
+// Skeleton: the host side of a template. templates/<family>/<name>/kernel.cuh is the device code, kernel.cpp beside it
 // this interface over it: which configs exist, why others are rejected, how one is launched, how fast it should be.
 //
 // A skeleton is of a family: it serves every operator of it. Those that implement one write a class with the types of

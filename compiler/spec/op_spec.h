@@ -104,7 +104,7 @@ class OpSpec {
   virtual std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const = 0;
   // Fills the outputs of `values` in float64 from its inputs. Independent of the IR and of every template.
   virtual void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
-  // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, Numerics).
+  // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, "Numerics").
   virtual double error_bound(Direction direction) const = 0;
   // The variance of each element's error, by argument, that the roundings of an implementation may cause on these
   // inputs, but for the last one, to the output's type (docs/numerics.md). Of the `sequences` of the batch that are

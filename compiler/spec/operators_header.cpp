@@ -132,7 +132,7 @@ std::string struct_text(std::string_view op) {
     json += fmt::format("    text.add(\"{}\", {}{});\n", name, name, required ? "" : ", " + member.usual);
   }
   return fmt::format(
-      "// docs/ops.md, \"{0}\".\n"
+      "// docs/parameters.md, \"{0}\".\n"
       "struct {1} {{\n{2}\n  std::string json() const {{\n    detail::InstanceText text(\"{0}\");\n{3}"
       "    return text.str();\n  }}\n}};\n\n",
       op, type_name(op), members, json);

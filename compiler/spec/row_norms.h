@@ -1,4 +1,4 @@
-// Norms of a row or of a group of its elements, in float64: what references of the row family share (docs/ops.md,
+// Norms of a row or of a group of its elements, in float64: what references of the row family share (docs/ops-rows.md,
 // "layer_norm", "rms_norm").
 #pragma once
 

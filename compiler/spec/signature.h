@@ -106,7 +106,7 @@ inline constexpr RealRange kNotNegative{0, std::numeric_limits<double>::infinity
 std::string to_string(const RealRange& range);
 
 struct Argument {
-  std::string name;  // the parameter's name in docs/ops.md
+  std::string name;  // as docs/ops-*.md have it
   ArgumentKind kind = ArgumentKind::kTensor;
   ArgumentRole role = ArgumentRole::kInput;
   DataType dtype = DataType::kBf16;  // tensors

@@ -137,7 +137,7 @@ class Op {
     check(hstujit_op_signature(get(), text.out()));
     return text.str();
   }
-  // In launch order, as docs/ops.md lists them.
+  // In launch order, as docs/ops-*.md list them.
   std::vector<Argument> arguments() const {
     std::vector<Argument> list(static_cast<std::size_t>(hstujit_op_argument_count(get())));
     for (std::size_t i = 0; i < list.size(); ++i) {

@@ -106,7 +106,7 @@ inline const char* to_string(TimeBucketFn value) {
   return "";
 }
 
-// docs/ops.md, "add_positional_embeddings".
+// docs/parameters.md, "add_positional_embeddings".
 struct AddPositionalEmbeddings {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -136,7 +136,7 @@ struct AddPositionalEmbeddings {
   }
 };
 
-// docs/ops.md, "add_timestamp_positional_embeddings".
+// docs/parameters.md, "add_timestamp_positional_embeddings".
 struct AddTimestampPositionalEmbeddings {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -175,7 +175,7 @@ struct AddTimestampPositionalEmbeddings {
   }
 };
 
-// docs/ops.md, "addmm".
+// docs/parameters.md, "addmm".
 struct Addmm {
   // columns of mat1, which the product sums over; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
@@ -208,7 +208,7 @@ struct Addmm {
   }
 };
 
-// docs/ops.md, "addmm_wgrad".
+// docs/parameters.md, "addmm_wgrad".
 struct AddmmWgrad {
   // columns of mat1; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
@@ -238,7 +238,7 @@ struct AddmmWgrad {
   }
 };
 
-// docs/ops.md, "bias_add".
+// docs/parameters.md, "bias_add".
 struct BiasAdd {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -259,7 +259,7 @@ struct BiasAdd {
   }
 };
 
-// docs/ops.md, "cached_stu_layer".
+// docs/parameters.md, "cached_stu_layer".
 struct CachedStuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -356,7 +356,7 @@ struct CachedStuLayer {
   }
 };
 
-// docs/ops.md, "complete_cumsum".
+// docs/parameters.md, "complete_cumsum".
 struct CompleteCumsum {
   // type of lengths and offsets; int32, int64
   DataType dtype = DataType::int64;
@@ -368,7 +368,7 @@ struct CompleteCumsum {
   }
 };
 
-// docs/ops.md, "concat_2d_jagged".
+// docs/parameters.md, "concat_2d_jagged".
 struct Concat2dJagged {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -398,7 +398,7 @@ struct Concat2dJagged {
   }
 };
 
-// docs/ops.md, "construct_full_kv".
+// docs/parameters.md, "construct_full_kv".
 struct ConstructFullKv {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -425,7 +425,7 @@ struct ConstructFullKv {
   }
 };
 
-// docs/ops.md, "delta_hstu_attention".
+// docs/parameters.md, "delta_hstu_attention".
 struct DeltaHstuAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -501,7 +501,7 @@ struct DeltaHstuAttention {
   }
 };
 
-// docs/ops.md, "dense_to_jagged".
+// docs/parameters.md, "dense_to_jagged".
 struct DenseToJagged {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -522,7 +522,7 @@ struct DenseToJagged {
   }
 };
 
-// docs/ops.md, "hstu_attention".
+// docs/parameters.md, "hstu_attention".
 struct HstuAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -598,7 +598,7 @@ struct HstuAttention {
   }
 };
 
-// docs/ops.md, "hstu_compute_output".
+// docs/parameters.md, "hstu_compute_output".
 struct HstuComputeOutput {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -655,7 +655,7 @@ struct HstuComputeOutput {
   }
 };
 
-// docs/ops.md, "hstu_compute_uqvk".
+// docs/parameters.md, "hstu_compute_uqvk".
 struct HstuComputeUqvk {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -700,7 +700,7 @@ struct HstuComputeUqvk {
   }
 };
 
-// docs/ops.md, "hstu_norm_mul_dropout".
+// docs/parameters.md, "hstu_norm_mul_dropout".
 struct HstuNormMulDropout {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -745,7 +745,7 @@ struct HstuNormMulDropout {
   }
 };
 
-// docs/ops.md, "hstu_preprocess_and_attention".
+// docs/parameters.md, "hstu_preprocess_and_attention".
 struct HstuPreprocessAndAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -845,7 +845,7 @@ struct HstuPreprocessAndAttention {
   }
 };
 
-// docs/ops.md, "jagged_dense_bmm_broadcast_add".
+// docs/parameters.md, "jagged_dense_bmm_broadcast_add".
 struct JaggedDenseBmmBroadcastAdd {
   // columns of jagged, which the products sum over; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
@@ -878,7 +878,7 @@ struct JaggedDenseBmmBroadcastAdd {
   }
 };
 
-// docs/ops.md, "jagged_dense_broadcast_add".
+// docs/parameters.md, "jagged_dense_broadcast_add".
 struct JaggedDenseBroadcastAdd {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -899,7 +899,7 @@ struct JaggedDenseBroadcastAdd {
   }
 };
 
-// docs/ops.md, "jagged_jagged_bmm".
+// docs/parameters.md, "jagged_jagged_bmm".
 struct JaggedJaggedBmm {
   // columns of left; 8 to 65536, a multiple of 8; must be given
   std::int64_t k = 0;
@@ -929,7 +929,7 @@ struct JaggedJaggedBmm {
   }
 };
 
-// docs/ops.md, "jagged_to_padded_dense".
+// docs/parameters.md, "jagged_to_padded_dense".
 struct JaggedToPaddedDense {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -953,7 +953,7 @@ struct JaggedToPaddedDense {
   }
 };
 
-// docs/ops.md, "layer_norm".
+// docs/parameters.md, "layer_norm".
 struct LayerNorm {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -983,7 +983,7 @@ struct LayerNorm {
   }
 };
 
-// docs/ops.md, "norm_attention".
+// docs/parameters.md, "norm_attention".
 struct NormAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -1071,7 +1071,7 @@ struct NormAttention {
   }
 };
 
-// docs/ops.md, "rms_norm".
+// docs/parameters.md, "rms_norm".
 struct RmsNorm {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -1101,7 +1101,7 @@ struct RmsNorm {
   }
 };
 
-// docs/ops.md, "silu".
+// docs/parameters.md, "silu".
 struct Silu {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -1119,7 +1119,7 @@ struct Silu {
   }
 };
 
-// docs/ops.md, "split_2d_jagged".
+// docs/parameters.md, "split_2d_jagged".
 struct Split2dJagged {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -1152,7 +1152,7 @@ struct Split2dJagged {
   }
 };
 
-// docs/ops.md, "stu_layer".
+// docs/parameters.md, "stu_layer".
 struct StuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
@@ -1274,7 +1274,7 @@ struct StuLayer {
   }
 };
 
-// docs/ops.md, "stu_stack".
+// docs/parameters.md, "stu_stack".
 struct StuStack {
   // number of layers S; 1 to 32; must be given
   std::int64_t layers = 0;
@@ -1399,7 +1399,7 @@ struct StuStack {
   }
 };
 
-// docs/ops.md, "swish_layer_norm".
+// docs/parameters.md, "swish_layer_norm".
 struct SwishLayerNorm {
   // elements of a row; 1 to 16384; must be given
   std::int64_t width = 0;
@@ -1426,7 +1426,7 @@ struct SwishLayerNorm {
   }
 };
 
-// docs/ops.md, "update_kv_cache".
+// docs/parameters.md, "update_kv_cache".
 struct UpdateKvCache {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;

@@ -22,7 +22,7 @@ _PYTHON_TYPES = {"tensor": "Array", "float": "float", "int": "int"}
 
 
 class _Operator:
-    """Computes an operator, and returns its output, or a tuple of them in the order of docs/ops.md."""
+    """Computes an operator, and returns its output, or a tuple of them in the order of docs/ops-*.md."""
 
     def __init__(self, described: Interface) -> None:
         self.interface = described
@@ -204,7 +204,7 @@ def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.P
 def docstring_of(described: Interface) -> str:
     operator = described.op
     what = f"``{operator}``" if described.direction == "forward" else f"Backward of ``{operator}``"
-    lines = [f'{what} (docs/ops.md, "{operator}").', "", "Args:"]
+    lines = [f"{what} (docs/ops.md links to its page).", "", "Args:"]
     lines += [f"    {a.name}: {_about(described, a)}" for a in described.call_order]
     for parameter in described.parameters:
         allowed = f" One of {', '.join(parameter.allowed)}." if parameter.allowed else ""

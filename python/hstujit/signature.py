@@ -57,7 +57,7 @@ class Argument:
     """One argument of a launch.
 
     Attributes:
-        name: as docs/ops.md has it.
+        name: as docs/ops-*.md have it.
         kind: ``"tensor"``, ``"float"`` or ``"int"``.
         role: ``"input"`` or ``"output"``.
         dtype: of tensors: bf16, fp16, fp32, int32 or int64.

@@ -1,5 +1,5 @@
-// What Python and this library tell each other: C structs, which python/hstujit/torch/_native.py repeats for ctypes.
-// Pointers are read during the call only.
+// What Python and this library tell each other: C structs, which python/hstujit/torch/_native_structs.py repeats for
+// ctypes. Pointers are read during the call only.
 #pragma once
 
 #include <cstdint>

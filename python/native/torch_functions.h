@@ -1,7 +1,7 @@
 // The functions of PyTorch's stable C interface that this library calls. They are declared in
 // torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h of PyTorch 2.10 and later, and found by name
 // in the libraries that the process has loaded. So building this needs no PyTorch, and one file serves every version.
-// tests/python/test_torch_shim.py compares the types below with the headers of the PyTorch that is installed.
+// tests/python/test_torch_native.py compares the types below with the headers of the PyTorch that is installed.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ def random(*shape, seed=0, dtype=numpy.float32):
 
 
 def attention(q, k, v, offsets, max_seq_len, alpha, num_targets=None):
-    """Causal attention with silu in float64, as docs/ops.md defines it."""
+    """Causal attention with silu in float64, as docs/ops-attention.md defines it."""
     out = numpy.zeros((q.shape[0], q.shape[1], v.shape[2]))
     for b, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:])):
         n = end - begin

@@ -34,7 +34,7 @@ def plain_attention(q, k, v, alpha, max_seq_len, targets):
 
 
 def plain_layer(layer, x, max_seq_len, num_targets):
-    """The layer of docs/ops.md."""
+    """``stu_layer`` of docs/ops-layers.md."""
     config = layer.config
     heads, width_v, width_qk = config.num_heads, config.hidden_dim, config.attention_dim
     p = {name: parameter.double() for name, parameter in layer.named_parameters()}

@@ -1,5 +1,5 @@
 // Which results count as right: honest rounding of any instance does, mistakes do not, and where a problem is well
-// conditioned the bound is the constant of docs/ops.md.
+// conditioned the bound is the constant of docs/ops.md, "Numerics".
 #include "compiler/spec/closeness.h"
 
 #include <fmt/format.h>

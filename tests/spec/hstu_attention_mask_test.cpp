@@ -1,4 +1,5 @@
-// valid(i, j) against tables written by hand from docs/ops.md, and the fast count of pairs against valid(i, j).
+// valid(i, j) against tables written by hand from docs/ops-attention.md, and the fast count of pairs against valid(i,
+// j).
 #include <gtest/gtest.h>
 
 #include <chrono>

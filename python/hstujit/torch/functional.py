@@ -72,7 +72,7 @@ def hstu_mha(
     scaling_seqlen: int = -1,
     attn_scale: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Attention of each sequence over itself: ``hstu_attention`` of docs/ops.md.
+    """Attention of each sequence over itself: ``hstu_attention`` of docs/ops-attention.md.
 
     Args:
         max_seq_len: no sequence is longer; the divisor of scores where ``scaling_seqlen`` is not above 0.
@@ -127,7 +127,7 @@ def delta_hstu_mha(
     *,
     scaling_seqlen: int = -1,
 ) -> torch.Tensor:
-    """Attention of the last rows of each sequence over all of its rows: ``delta_hstu_attention`` of docs/ops.md.
+    """Attention of the last rows of each sequence over all its rows: ``delta_hstu_attention`` of docs/ops-attention.md.
 
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
     """

@@ -102,7 +102,7 @@ def hstu_compute_uqvk(
     recompute_normed_x_in_backward: bool = False,
     recompute_uvqk_in_backward: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """u, q, k and v of rows, columns of one matrix: ``hstu_compute_uqvk`` of docs/ops.md.
+    """u, q, k and v of rows, columns of one matrix: ``hstu_compute_uqvk`` of docs/ops-layers.md.
 
     Args:
         x: (L, D).
@@ -162,7 +162,7 @@ def hstu_preprocess_and_attention(
     attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-    """The half of a layer up to attention: ``hstu_preprocess_and_attention`` of docs/ops.md.
+    """The half of a layer up to attention: ``hstu_preprocess_and_attention`` of docs/ops-layers.md.
 
     Arguments are those of :func:`hstu_compute_uqvk` and of :func:`hstu_mha`, and whether backward computes the
     projection and the rows that it is of again, for less memory.
@@ -245,7 +245,7 @@ def hstu_compute_output(
     recompute_y_in_backward: bool,
     kernel: Any = None,
 ) -> torch.Tensor:
-    """The half of a layer behind attention: ``hstu_compute_output`` of docs/ops.md.
+    """The half of a layer behind attention: ``hstu_compute_output`` of docs/ops-layers.md.
 
     Args:
         attn, u: (L, num_heads * linear_dim).

@@ -91,7 +91,7 @@ def _copy_of(config: STULayerConfig) -> STULayerConfig:
 
 
 class STULayer(torch.nn.Module):
-    """A layer in one call: ``stu_layer`` of docs/ops.md, and over a cache ``cached_stu_layer``.
+    """A layer in one call: ``stu_layer`` of docs/ops-layers.md, and over a cache ``cached_stu_layer``.
 
     x is bf16, fp16, or fp32, whose products have the precision of the configuration. Parameters may be fp32: they are
     rounded to the type of x, as in the public package.

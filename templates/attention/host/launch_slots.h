@@ -19,8 +19,8 @@ ParamSlot attention_map_slot(const Signature& signature, std::string name, std::
 
 // Slots common to the skeletons of a direction: outputs and their strides, [rab, its strides and max_seq_len],
 // [attn_scale], seq_offsets, [seq_offsets_q], [num_targets], total_rows, [total_query_rows], batch, max_query_rows,
-// alpha, inverse_scale. Members have the names that templates/hstu_attention/*.cuh use. 16-bit data types are `u16` on
-// the device.
+// alpha, inverse_scale. Members have the names that templates/attention/*/kernel.cuh use. 16-bit data types are `u16`
+// on the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
 // ceil((size of the tensor's first dimension + bias) / divisor)
@@ -37,7 +37,7 @@ std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_
 // though there are rows that belong to none.
 std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction);
 
-// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether kv_tiles of
+// Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether tiles of
 // columns begin at even ones, as pairs of the bias do: kEvenTiles.
 Constants attention_constants(const AttentionSpec& spec);
 

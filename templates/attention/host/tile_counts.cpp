@@ -21,7 +21,7 @@ constexpr size_t kMaxCounted = 32;
 
 // KV tiles of `block_n` columns, counted from the first visible column on, that a span reaches into.
 int64_t count_tiles_of(const std::vector<Span>& spans, int64_t block_n) {
-  int64_t total = 0, counted = 0;  // kv_tiles below `counted` are in the total
+  int64_t total = 0, counted = 0;  // KV tiles below `counted` are in the total
   for (const Span& span : spans) {
     const int64_t begin = std::max(counted, (span.begin - spans.front().begin) / block_n);
     const int64_t end = ceil_div(span.end - spans.front().begin, block_n);

@@ -31,8 +31,8 @@ std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, c
 // they are: so many as have 256k rows, and at least 16. Of lengths that are known the mean counts.
 double balanced_batch(const ProblemSize& size);
 
-// How many column kv_tiles each row tile of a sequence visits, first tile first: those with a column that some row of
-// the tile may see. Blocks begin at the first such column, as they do in the kernels.
+// How many KV tiles each row tile of a sequence visits, first tile first: those with a column that some row of the
+// tile may see. KV tiles begin at the first such column, as they do in the kernels.
 std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
                                     int64_t block_n);
 

@@ -1,4 +1,4 @@
-// The reference of add_timestamp_positional_embeddings against values worked out by hand from docs/ops.md.
+// The reference of add_timestamp_positional_embeddings against values worked out by hand from docs/ops-sequences.md.
 #include <gtest/gtest.h>
 
 #include "compiler/spec/closeness.h"

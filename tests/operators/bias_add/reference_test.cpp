@@ -1,4 +1,4 @@
-// bias_add: what it takes, and its reference against values worked out by hand from docs/ops.md.
+// bias_add: what it takes, and its reference against values worked out by hand from docs/ops-rows.md.
 #include <gmock/gmock.h>
 
 #include "compiler/spec/operators/bias_add/spec.h"

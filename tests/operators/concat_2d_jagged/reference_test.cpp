@@ -1,4 +1,4 @@
-// The reference of concat_2d_jagged against values worked out by hand from docs/ops.md.
+// The reference of concat_2d_jagged against values worked out by hand from docs/ops-sequences.md.
 #include <gtest/gtest.h>
 
 #include "compiler/spec/operators/concat_2d_jagged/spec.h"

@@ -1,4 +1,4 @@
-// The reference of dense_to_jagged against values worked out by hand from docs/ops.md.
+// The reference of dense_to_jagged against values worked out by hand from docs/ops-sequences.md.
 #include <gtest/gtest.h>
 
 #include "compiler/spec/operators/dense_to_jagged/spec.h"

@@ -191,7 +191,7 @@ TEST(Sm90Skeleton, RegistersAndThreadsFitTheDevice) {
   }
 }
 
-// The members that templates/hstu_attention/sm90*.cuh read.
+// The members that templates/attention/sm90_forward/kernel.cuh read.
 TEST(Sm90Skeleton, SlotsAreThoseOfTheTemplate) {
   for (const auto& [targets, attn_dim] : {std::pair{false, 64}, {true, 64}, {true, 128}}) {
     const HstuAttentionSpec spec = make_spec(DataType::kBf16, attn_dim, 128, targets);

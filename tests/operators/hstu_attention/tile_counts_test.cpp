@@ -66,7 +66,7 @@ TEST(TileCounts, FullMask) {
 TEST(TileCounts, Windows) {
   for (const int64_t window : {1, 20, 100, 400}) expect_counts_of_mask({.max_attn_len = window});
 }
-// docs/ops.md: |d| <= w where the mask is not causal, so that a window ends on both sides.
+// docs/ops-attention.md: |d| <= w where the mask is not causal, so that a window ends on both sides.
 TEST(TileCounts, AWindowEndsOnBothSidesWhenNotCausal) {
   HstuAttentionParams params;
   params.max_attn_len = 50;

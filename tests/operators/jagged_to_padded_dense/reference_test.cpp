@@ -1,4 +1,4 @@
-// The reference of jagged_to_padded_dense against values worked out by hand from docs/ops.md.
+// The reference of jagged_to_padded_dense against values worked out by hand from docs/ops-sequences.md.
 #include <gtest/gtest.h>
 
 #include "compiler/spec/operators/jagged_to_padded_dense/spec.h"

@@ -1,4 +1,4 @@
-// The reference of silu against values worked out by hand from docs/ops.md, and its gradient against differences.
+// The reference of silu against values worked out by hand from docs/ops-rows.md, and its gradient against differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

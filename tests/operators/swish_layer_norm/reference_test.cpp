@@ -1,4 +1,4 @@
-// The reference of swish_layer_norm against values worked out by hand from docs/ops.md.
+// The reference of swish_layer_norm against values worked out by hand from docs/ops-rows.md.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// add_positional_embeddings: scaled rows plus the embedding of each one's position (docs/ops.md,
+// add_positional_embeddings: scaled rows plus the embedding of each one's position (docs/ops-sequences.md,
 // "add_positional_embeddings").
 #pragma once
 

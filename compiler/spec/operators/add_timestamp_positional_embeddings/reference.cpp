@@ -1,4 +1,4 @@
-// The float64 reference, from docs/ops.md, and the timestamps of generated calls.
+// The float64 reference, from docs/ops-sequences.md, and the timestamps of generated calls.
 #include <cmath>
 
 #include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"

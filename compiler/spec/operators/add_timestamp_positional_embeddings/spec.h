@@ -1,5 +1,5 @@
 // add_timestamp_positional_embeddings: scaled rows plus the embeddings of each one's position, counted from the end of
-// its history, and of its age (docs/ops.md, "add_timestamp_positional_embeddings").
+// its history, and of its age (docs/ops-sequences.md, "add_timestamp_positional_embeddings").
 #pragma once
 
 #include "compiler/spec/operators/add_positional_embeddings/positions.h"

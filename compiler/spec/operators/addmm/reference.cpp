@@ -1,4 +1,4 @@
-// The reference, from docs/ops.md.
+// The reference, from docs/ops-products.md.
 #include <cmath>
 
 #include "compiler/spec/operators/addmm/spec.h"

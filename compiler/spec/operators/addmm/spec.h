@@ -1,4 +1,4 @@
-// addmm: a matrix of few columns times weights, and a bias (docs/ops.md, "addmm").
+// addmm: a matrix of few columns times weights, and a bias (docs/ops-products.md, "addmm").
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// addmm_wgrad: the gradient of addmm's weights, a product that sums over rows (docs/ops.md, "addmm_wgrad").
+// addmm_wgrad: the gradient of addmm's weights, a product that sums over rows (docs/ops-products.md, "addmm_wgrad").
 #pragma once
 
 #include "compiler/spec/gemm_operator.h"

@@ -1,4 +1,4 @@
-// bias_add: a vector, times a number, is added to all rows (docs/ops.md, "bias_add").
+// bias_add: a vector, times a number, is added to all rows (docs/ops-rows.md, "bias_add").
 #pragma once
 
 #include "compiler/spec/row_operator.h"

@@ -1,4 +1,4 @@
-// cached_stu_layer: a layer of HSTU on the new rows of each sequence, over cached keys and values (docs/ops.md,
+// cached_stu_layer: a layer of HSTU on the new rows of each sequence, over cached keys and values (docs/ops-layers.md,
 // "cached_stu_layer"). A program.
 #pragma once
 

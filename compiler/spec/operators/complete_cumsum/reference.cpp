@@ -1,4 +1,4 @@
-// The reference, from docs/ops.md.
+// The reference, from docs/ops-serving.md.
 #include "compiler/spec/operators/complete_cumsum/spec.h"
 
 namespace hstujit {

@@ -1,4 +1,4 @@
-// complete_cumsum: where sequences begin whose lengths are known (docs/ops.md, "complete_cumsum").
+// complete_cumsum: where sequences begin whose lengths are known (docs/ops-serving.md, "complete_cumsum").
 #pragma once
 
 #include "compiler/spec/fields_json.h"

@@ -1,4 +1,4 @@
-// The float64 reference, from docs/ops.md.
+// The float64 reference, from docs/ops-sequences.md.
 #include "compiler/spec/operators/concat_2d_jagged/spec.h"
 #include "compiler/spec/sequence_reference.h"
 #include "compiler/spec/sequence_rows.h"

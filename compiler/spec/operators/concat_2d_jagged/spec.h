@@ -1,4 +1,4 @@
-// concat_2d_jagged: of each sequence the rows of the left tensor, then those of the right one (docs/ops.md,
+// concat_2d_jagged: of each sequence the rows of the left tensor, then those of the right one (docs/ops-sequences.md,
 // "concat_2d_jagged").
 #pragma once
 

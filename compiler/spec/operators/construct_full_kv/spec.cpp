@@ -1,4 +1,4 @@
-// construct_full_kv: of each sequence the cached rows of k and of v, then the new ones (docs/ops.md,
+// construct_full_kv: of each sequence the cached rows of k and of v, then the new ones (docs/ops-serving.md,
 // "construct_full_kv"). A program.
 //
 // Forward: k_cache (Ll, H*Dqk), delta_k (B*delta_size, H*Dqk), kv_caching_offsets (B+1), delta_size (int), v_cache

@@ -1,5 +1,5 @@
-// dense_to_jagged: as many rows of each sequence as it has, of a tensor that has the same number of all (docs/ops.md,
-// "dense_to_jagged").
+// dense_to_jagged: as many rows of each sequence as it has, of a tensor that has the same number of all
+// (docs/ops-sequences.md, "dense_to_jagged").
 #pragma once
 
 #include "compiler/spec/sequence_operator.h"

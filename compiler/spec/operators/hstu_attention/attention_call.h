@@ -1,5 +1,5 @@
-// One call of the attention operators in float64, as docs/ops.md writes it: its inputs by row and head, its sequences,
-// its score function. The reference and the variances of errors both walk over it.
+// One call of the attention operators in float64, as docs/ops-attention.md writes it: its inputs by row and head, its
+// sequences, its score function. The reference and the variances of errors both walk over it.
 #pragma once
 
 #include <functional>

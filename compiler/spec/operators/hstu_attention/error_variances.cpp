@@ -1,6 +1,6 @@
 // What rounding may do to the outputs of an implementation: the variance of each element's error, to first order, from
-// the roundings that docs/ops.md allows. Every intermediate value is carried with its variance, on the same rows as the
-// reference; docs/numerics.md derives the formulas.
+// the roundings that docs/ops.md, "Numerics", allows. Every intermediate value is carried with its variance, on the
+// same rows as the reference; docs/numerics.md derives the formulas.
 #include <algorithm>
 #include <cmath>
 

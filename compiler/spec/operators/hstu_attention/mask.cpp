@@ -1,4 +1,4 @@
-// valid(i, j) as docs/ops.md writes it: the definition that everything else is held to.
+// valid(i, j) as docs/ops-attention.md writes it: the definition that everything else is held to.
 #include <algorithm>
 #include <cstdlib>
 

@@ -4,8 +4,8 @@ namespace hstujit {
 
 namespace {
 
-// docs/ops.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same answers for
-// 0 <= t <= n and folds and inverts better. With h = n - t, c = contextual_seq_len, max_id as on that page:
+// docs/ops-attention.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same
+// answers for 0 <= t <= n and folds and inverts better. With h = n - t, c = contextual_seq_len, max_id as on that page:
 //   id(column) < max_id  is  column < h and (c == 0 or c <= h): "history" below;
 //   id(row) == id(column), row != column  happens among targets and among contextual rows only, and the contextual rows
 //   that see each other do so by the contextual clause anyway.

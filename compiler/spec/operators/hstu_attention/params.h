@@ -31,9 +31,9 @@ struct HstuAttentionParams {
   int64_t contextual_seq_len = 0;
   int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
-  bool full_mask = false;      // "no mask": every pair of a sequence is valid (docs/ops.md: causal=false, window -1)
-  std::string score = "silu";  // one of kHstuScores
-  int64_t rab_heads = 0;       // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
+  bool full_mask = false;           // "no mask": every pair of a sequence is valid (causal=false, window -1)
+  std::string score = "silu";       // one of kHstuScores
+  int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
   // Which of their gradients backward returns; true where there is nothing to return.
   bool drab = true;
@@ -80,7 +80,7 @@ struct HstuAttentionParams {
 // Adds what breaks the rules between fields. Single fields are taken to be within their bounds.
 void check_hstu_attention(const HstuAttentionParams& params, const std::string& path, Mistakes& mistakes);
 
-// Brings equal meanings of parameters that obey the rules to one form (docs/ops.md, "Canonical form").
+// Brings equal meanings of parameters that obey the rules to one form (docs/ops-attention.md, "Canonical form").
 void make_canonical(HstuAttentionParams& params);
 
 // The JSON spelling of "no mask" is causal=false with max_attn_len=-1; full_mask=true says the same, and then causal
@@ -113,7 +113,7 @@ Json attention_schema() {
   return schema;
 }
 
-// valid(i, j) of docs/ops.md for a sequence of n rows with t targets, written from the text of that page.
+// valid(i, j) of docs/ops-attention.md for a sequence of n rows with t targets, written from the text of that page.
 bool hstu_attention_valid(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t);
 
 // How many pairs of that sequence's rows from `first` on are valid, in O(n).

@@ -1,4 +1,5 @@
-// The attention operators in float64, as docs/ops.md writes it: one sequence and head at a time, one row at a time.
+// The attention operators in float64, as docs/ops-attention.md writes it: one sequence and head at a time, one row at a
+// time.
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
 
 namespace hstujit {

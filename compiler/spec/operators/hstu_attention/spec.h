@@ -1,4 +1,4 @@
-// hstu_attention: jagged attention with a pointwise score instead of softmax (docs/ops.md, "hstu_attention").
+// hstu_attention: jagged attention with a pointwise score instead of softmax (docs/ops-attention.md, "hstu_attention").
 #pragma once
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"

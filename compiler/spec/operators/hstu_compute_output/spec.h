@@ -1,4 +1,4 @@
-// hstu_compute_output: the half of a layer behind attention (docs/ops.md, "hstu_compute_output"). A program.
+// hstu_compute_output: the half of a layer behind attention (docs/ops-layers.md, "hstu_compute_output"). A program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"

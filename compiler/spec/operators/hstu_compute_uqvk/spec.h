@@ -1,5 +1,5 @@
-// hstu_compute_uqvk: rows normalised and projected to u, v, q and k, of u the silu (docs/ops.md, "hstu_compute_uqvk").
-// A program.
+// hstu_compute_uqvk: rows normalised and projected to u, v, q and k, of u the silu (docs/ops-layers.md,
+// "hstu_compute_uqvk"). A program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"

@@ -1,4 +1,4 @@
-// hstu_norm_mul_dropout: a norm, gated by other rows, beside which both may stand, with dropout (docs/ops.md,
+// hstu_norm_mul_dropout: a norm, gated by other rows, beside which both may stand, with dropout (docs/ops-rows.md,
 // "hstu_norm_mul_dropout").
 #pragma once
 

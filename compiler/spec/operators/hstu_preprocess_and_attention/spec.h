@@ -1,5 +1,5 @@
-// hstu_preprocess_and_attention: the half of a layer up to attention (docs/ops.md, "hstu_preprocess_and_attention"). A
-// program.
+// hstu_preprocess_and_attention: the half of a layer up to attention (docs/ops-layers.md,
+// "hstu_preprocess_and_attention"). A program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"

@@ -1,4 +1,4 @@
-// The reference, from docs/ops.md.
+// The reference, from docs/ops-products.md.
 #include "compiler/spec/operators/jagged_dense_bmm_broadcast_add/spec.h"
 
 namespace hstujit {

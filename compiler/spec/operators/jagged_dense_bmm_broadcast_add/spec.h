@@ -1,5 +1,5 @@
-// jagged_dense_bmm_broadcast_add: the rows of each sequence times a matrix of its own, and a bias (docs/ops.md,
-// "jagged_dense_bmm_broadcast_add").
+// jagged_dense_bmm_broadcast_add: the rows of each sequence times a matrix of its own, and a bias
+// (docs/ops-products.md, "jagged_dense_bmm_broadcast_add").
 #pragma once
 
 #include "compiler/spec/gemm_operator.h"

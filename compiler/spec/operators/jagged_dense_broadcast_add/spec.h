@@ -1,4 +1,4 @@
-// jagged_dense_broadcast_add: one row of a dense tensor is added to all rows of a sequence (docs/ops.md,
+// jagged_dense_broadcast_add: one row of a dense tensor is added to all rows of a sequence (docs/ops-sequences.md,
 // "jagged_dense_broadcast_add").
 #pragma once
 

@@ -1,4 +1,4 @@
-// jagged_jagged_bmm: of each sequence the product of two tensors of rows, summed over its rows (docs/ops.md,
+// jagged_jagged_bmm: of each sequence the product of two tensors of rows, summed over its rows (docs/ops-products.md,
 // "jagged_jagged_bmm").
 #pragma once
 

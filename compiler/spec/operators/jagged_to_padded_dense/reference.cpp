@@ -1,4 +1,4 @@
-// The float64 reference, from docs/ops.md.
+// The float64 reference, from docs/ops-sequences.md.
 #include "compiler/spec/operators/jagged_to_padded_dense/spec.h"
 #include "compiler/spec/sequence_reference.h"
 

@@ -1,4 +1,4 @@
-// jagged_to_padded_dense: the rows of each sequence, cut or padded to the same number (docs/ops.md,
+// jagged_to_padded_dense: the rows of each sequence, cut or padded to the same number (docs/ops-sequences.md,
 // "jagged_to_padded_dense").
 #pragma once
 

@@ -1,4 +1,4 @@
-// layer_norm: rows less their mean, over their deviation (docs/ops.md, "layer_norm").
+// layer_norm: rows less their mean, over their deviation (docs/ops-rows.md, "layer_norm").
 #pragma once
 
 #include "compiler/spec/row_norms.h"

@@ -1,4 +1,4 @@
-// norm_attention: a norm of each row, then hstu_attention on the result's columns v, q and k (docs/ops.md,
+// norm_attention: a norm of each row, then hstu_attention on the result's columns v, q and k (docs/ops-layers.md,
 // "norm_attention"). A program.
 #pragma once
 

@@ -1,4 +1,4 @@
-// rms_norm: rows over their root mean square (docs/ops.md, "rms_norm").
+// rms_norm: rows over their root mean square (docs/ops-rows.md, "rms_norm").
 #pragma once
 
 #include "compiler/spec/row_norms.h"

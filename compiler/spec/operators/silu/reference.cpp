@@ -1,4 +1,4 @@
-// The float64 reference of one row, from docs/ops.md.
+// The float64 reference of one row, from docs/ops-rows.md.
 #include "compiler/spec/operators/silu/spec.h"
 #include "compiler/spec/row_norms.h"
 

@@ -1,4 +1,4 @@
-// silu: x * sigmoid(x) of each element (docs/ops.md, "silu").
+// silu: x * sigmoid(x) of each element (docs/ops-rows.md, "silu").
 #pragma once
 
 #include "compiler/spec/row_operator.h"

@@ -1,5 +1,5 @@
-// split_2d_jagged: the first rows of each sequence to the left tensor, the others to the right one (docs/ops.md,
-// "split_2d_jagged").
+// split_2d_jagged: the first rows of each sequence to the left tensor, the others to the right one
+// (docs/ops-sequences.md, "split_2d_jagged").
 #pragma once
 
 #include "compiler/spec/operators/concat_2d_jagged/sides.h"

@@ -1,4 +1,5 @@
-// stu_layer: a whole layer of HSTU, from x to x and what attention adds to it (docs/ops.md, "stu_layer"). A program.
+// stu_layer: a whole layer of HSTU, from x to x and what attention adds to it (docs/ops-layers.md, "stu_layer"). A
+// program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"

@@ -1,4 +1,4 @@
-// stu_stack: layers of HSTU in order (docs/ops.md, "stu_stack"). A program.
+// stu_stack: layers of HSTU in order (docs/ops-layers.md, "stu_stack"). A program.
 #pragma once
 
 #include "compiler/spec/operators/stu_layer/params.h"

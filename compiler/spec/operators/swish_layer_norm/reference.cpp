@@ -1,4 +1,4 @@
-// The float64 reference of one row, from docs/ops.md.
+// The float64 reference of one row, from docs/ops-rows.md.
 #include <algorithm>
 #include <cmath>
 

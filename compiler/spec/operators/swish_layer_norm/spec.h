@@ -1,4 +1,4 @@
-// swish_layer_norm: rows, gated by their own layer norm (docs/ops.md, "swish_layer_norm").
+// swish_layer_norm: rows, gated by their own layer norm (docs/ops-rows.md, "swish_layer_norm").
 #pragma once
 
 #include "compiler/spec/row_operator.h"

@@ -1,5 +1,5 @@
-// update_kv_cache: the first rows of each sequence of k and of v become its cache (docs/ops.md, "update_kv_cache"). A
-// program.
+// update_kv_cache: the first rows of each sequence of k and of v become its cache (docs/ops-serving.md,
+// "update_kv_cache"). A program.
 //
 // Forward: k (L, H*Dqk), kv_caching_offsets (B+1), delta_offsets (B+1), v (L, H*Dv), k_cache (Ll, H*Dqk), v_cache
 // (Ll, H*Dv).
