@@ -57,20 +57,20 @@ Status status_of(const nlohmann::ordered_json& head, const std::string& action) 
 class SpawnSettings {
  public:
   explicit SpawnSettings(int socket) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_adddup2(&actions_, socket, kWorkerSocket);
+    keep(posix_spawn_file_actions_init(&actions_));
+    keep(posix_spawn_file_actions_adddup2(&actions_, socket, kWorkerSocket));
     // Reports go to the standard output of this process: what a compiler or a driver prints is none of theirs.
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclosefrom_np(&actions_, kWorkerSocket + 1);
-    posix_spawnattr_init(&attributes_);
+    keep(posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0));
+    keep(posix_spawn_file_actions_addclosefrom_np(&actions_, kWorkerSocket + 1));
+    keep(posix_spawnattr_init(&attributes_));
     // Signals that a host process blocks or ignores end a worker as usual.
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
     sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    keep(posix_spawnattr_setsigmask(&attributes_, &none));
+    keep(posix_spawnattr_setsigdefault(&attributes_, &all));
+    keep(posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   }
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;
@@ -79,13 +79,20 @@ class SpawnSettings {
     posix_spawnattr_destroy(&attributes_);
   }
 
+  // The first thing that went wrong; the settings may have lacked memory.
   int spawn(pid_t* id, const std::string& program) const {
+    if (error_ != 0) return error_;
     std::string name = program;
     std::array<char*, 2> arguments = {name.data(), nullptr};
     return posix_spawn(id, program.c_str(), &actions_, &attributes_, arguments.data(), environ);
   }
 
  private:
+  void keep(int error) {
+    if (error_ == 0) error_ = error;
+  }
+
+  int error_ = 0;
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
