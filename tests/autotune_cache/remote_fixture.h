@@ -10,6 +10,7 @@
 
 #include "autotune_cache/remote/remote_layer.h"
 #include "autotune_cache/tuning_database.h"
+#include "compiler/support/hash.h"
 #include "tests/autotune_cache/cache_fixture.h"
 
 namespace hstujit {
@@ -71,6 +72,10 @@ class RemoteTest : public CacheTest {
     return record;
   }
 
+  static std::string entry_path() { return "/cache/ac/" + *artifact_digest(sample_key()); }
+  static std::string cubin_path(const std::string& cubin = kCubin) { return "/cache/cas/" + sha256_hex(cubin); }
+
+  static inline const std::string kCubin = cubin_of("a kernel");
   RemoteOptions options_;
 };
 
