@@ -1,79 +1,19 @@
-// The C API through libhstujit.so: statuses, sentences, struct sizes, reports. Needs no GPU and no compiler library.
-#include <dlfcn.h>
+// The C API through libhstujit.so: layouts, callbacks, and what it says of operators, configs and itself. Needs no GPU
+// and no compiler library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <sstream>
-#include <thread>
 
-#include "compiler/support/files.h"
 #include "hstujit/hstujit.hpp"
+#include "tests/capi/capi_fixture.h"
 
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-
-constexpr char kOp[] = R"({"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64})";
-constexpr char kConfig[] = R"({"version": 1, "device": "sm_90a", "ops": [
-  {"name": "ranker", "op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [256, 300],
-   "lengths": [5, 17, 300]}]})";
-
-class CapiTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::make_unique<hstujit::TempDir>(hstujit::TempDir::create().value());
-    cache_ = folder_->path().string();
-    context_ = make_context();
-  }
-
-  hstujit_context* make_context(hstujit_miss_policy policy = HSTUJIT_ON_MISS_DEFAULT) {
-    hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
-    options.cache_dir = cache_.c_str();
-    options.cache_path = "";
-    options.on_miss = policy;
-    hstujit_context* context = nullptr;
-    EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
-    return context;
-  }
-
-  // Makes the context anew, with a compiler that every build has.
-  void use_fake_compiler() {
-    hstujit_text text = {};
-    ASSERT_EQ(hstujit_doctor(context_, &text), HSTUJIT_OK) << hstujit_last_error();
-    const std::string generator = parse(&text)["library"]["generator"];
-    hstujit_context_destroy(context_);
-    ::setenv("HSTUJIT_COMPILER_LIBRARY", HSTUJIT_FAKE_COMPILER, 1);
-    ::setenv("FAKE_COMPILER_GENERATOR", generator.c_str(), 1);
-    ::setenv("FAKE_COMPILER_SCRIPT", "{}", 1);
-    context_ = make_context();
-  }
-
-  void TearDown() override {
-    hstujit_context_destroy(context_);
-    for (const char* name : {"HSTUJIT_COMPILER_LIBRARY", "FAKE_COMPILER_GENERATOR", "FAKE_COMPILER_SCRIPT"})
-      ::unsetenv(name);
-  }
-
-  // By parsing, so that nothing outlives the text.
-  static json parse(hstujit_text* text) {
-    json result = json::parse(text->data, text->data + text->size);
-    hstujit_text_free(text);
-    return result;
-  }
-
-  std::unique_ptr<hstujit::TempDir> folder_;
-  std::string cache_;
-  hstujit_context* context_ = nullptr;
-};
 
 // The layout of published structs never changes; new members go to the end.
 TEST(Abi, StructsKeepTheirLayout) {
@@ -89,42 +29,6 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
   EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);
-}
-
-TEST_F(CapiTest, NullPointersAreSentences) {
-  EXPECT_EQ(hstujit_context_create(nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_STREQ(hstujit_last_error(), "out is a null pointer; it must be where the handle goes");
-  hstujit_op* op = nullptr;
-  EXPECT_EQ(hstujit_op_create(nullptr, kOp, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("context is a null pointer"));
-  EXPECT_EQ(hstujit_op_create(context_, nullptr, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("json is a null pointer"));
-  EXPECT_EQ(hstujit_launch(nullptr, nullptr, 0, nullptr, 0, nullptr), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_EQ(hstujit_prepare(nullptr, nullptr), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_EQ(hstujit_doctor(context_, nullptr), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_EQ(hstujit_op_argument(nullptr, "q"), -1);
-  hstujit_context_destroy(nullptr);
-  hstujit_config_destroy(nullptr);
-  hstujit_op_destroy(nullptr);
-  hstujit_text_free(nullptr);
-}
-
-TEST_F(CapiTest, UnsetStructSizesAreRefused) {
-  hstujit_context_options options = {};
-  hstujit_context* context = nullptr;
-  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_context_options.size is 0; it must be 48 or more"));
-  options.size = 40;
-  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT) << "no version had that size";
-  for (size_t within = 49; within < 56; ++within) {
-    options.size = within;
-    EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
-    EXPECT_EQ(hstujit_last_error(), "hstujit_context_options.size is " + std::to_string(within) +
-                                        "; it must be 48 or more, a multiple of 8, set it with HSTUJIT_INIT");
-  }
-  options.size = sizeof(options) + 64;
-  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << "a newer caller";
-  hstujit_context_destroy(context);
 }
 
 TEST_F(CapiTest, NoCallbackIsCalledOnceTheyAreStopped) {
@@ -147,30 +51,6 @@ TEST_F(CapiTest, NoCallbackIsCalledOnceTheyAreStopped) {
         std::exit(calls);
       },
       testing::ExitedWithCode(1), "");
-}
-
-TEST_F(CapiTest, LastErrorIsTheThreads) {
-  EXPECT_EQ(hstujit_config_parse("{", "mine.json", nullptr), HSTUJIT_INVALID_ARGUMENT);
-  const std::string here = hstujit_last_error();
-  std::string there = "not asked";
-  std::thread([&] { there = hstujit_last_error(); }).join();
-  EXPECT_NE(here, "");
-  EXPECT_EQ(there, "");
-}
-
-TEST_F(CapiTest, BadJsonNamesItsPlace) {
-  hstujit_op* op = nullptr;
-  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "heads": 0, "attn_dim": 64, "hidden_dim": 64})",
-                              HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
-            HSTUJIT_INVALID_CONFIG);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("heads is 0"));
-  hstujit_config* config = nullptr;
-  EXPECT_EQ(hstujit_config_parse("{ bad", "mine.json", &config), HSTUJIT_INVALID_CONFIG);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("mine.json"));
-  EXPECT_EQ(hstujit_config_parse("{ bad", "", &config), HSTUJIT_INVALID_CONFIG);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("config:1:3"));
-  EXPECT_EQ(hstujit_config_load("/nowhere/config.json", &config), HSTUJIT_NOT_FOUND);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("/nowhere/config.json"));
 }
 
 TEST_F(CapiTest, AnInstanceMayAskForAKernelForSmallBatches) {
@@ -209,80 +89,6 @@ TEST_F(CapiTest, ARecordingIsForTuningOnly) {
             HSTUJIT_INVALID_ARGUMENT);
   hstujit_config_destroy(recording);
   EXPECT_EQ(hstujit_config_load_recording("/nowhere/misses", &recording), HSTUJIT_NOT_FOUND);
-}
-
-TEST_F(CapiTest, EnumerationsOutOfRangeAreRefused) {
-  hstujit_op* op = nullptr;
-  EXPECT_EQ(hstujit_op_create(context_, kOp, static_cast<hstujit_direction>(7), HSTUJIT_BACKEND_CUDA, &op),
-            HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("direction is 7"));
-  EXPECT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_FORWARD, static_cast<hstujit_backend>(7), &op),
-            HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is 7"));
-  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
-  options.deterministic = 2;
-  hstujit_context* context = nullptr;
-  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_STREQ(hstujit_last_error(), "deterministic is 2; it must be 0 or 1");
-}
-
-// Below 0, no enumeration has a value: reading one as such would be undefined.
-TEST_F(CapiTest, EnumerationsBelowZeroAreRefused) {
-  constexpr int kBelow = -1;
-  const auto set = [&](auto& enumeration) { std::memcpy(&enumeration, &kBelow, sizeof(kBelow)); };
-  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
-  set(options.on_miss);
-  hstujit_context* context = nullptr;
-  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_STREQ(hstujit_last_error(), "on_miss is -1; it must be a hstujit_miss_policy, 0 to 3");
-  // As C calls them, where every int is a value of the type.
-  hstujit_op* op = nullptr;
-  const auto create = reinterpret_cast<hstujit_status (*)(hstujit_context*, const char*, int, int, hstujit_op**)>(
-      reinterpret_cast<void*>(&hstujit_op_create));
-  EXPECT_EQ(create(context_, kOp, kBelow, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("direction is -1"));
-  EXPECT_EQ(create(context_, kOp, HSTUJIT_FORWARD, kBelow, &op), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is -1"));
-  hstujit_config* config = nullptr;
-  ASSERT_EQ(hstujit_config_parse(kConfig, "c.json", &config), HSTUJIT_OK) << hstujit_last_error();
-  hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
-  set(run.backend);
-  hstujit_text report = {};
-  EXPECT_EQ(hstujit_bench(context_, config, &run, &report), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("backend is -1"));
-  hstujit_config_destroy(config);
-}
-
-TEST_F(CapiTest, WithoutACacheDirectoryThereIsNoPath) {
-  const std::string names[] = {"HSTUJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
-  std::map<std::string, std::optional<std::string>> before;
-  for (const std::string& name : names) {
-    const char* const value = std::getenv(name.c_str());
-    before[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
-    ::unsetenv(name.c_str());
-  }
-  // An empty directory is none that was named, as the variable's.
-  for (const char* const none : {static_cast<const char*>(nullptr), ""}) {
-    hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
-    options.cache_dir = none;
-    hstujit_context* context = nullptr;
-    ASSERT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
-    hstujit_text text = {};
-    EXPECT_EQ(hstujit_cache_path(context, &text), HSTUJIT_NOT_FOUND);
-    EXPECT_STREQ(
-        hstujit_last_error(),
-        "there is no cache directory: HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME are all unset; cache_dir names one");
-    hstujit_context_destroy(context);
-    ::setenv("HSTUJIT_CACHE_DIR", cache_.c_str(), 1);
-    ASSERT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
-    ASSERT_EQ(hstujit_cache_path(context, &text), HSTUJIT_OK) << hstujit_last_error();
-    EXPECT_EQ(std::string(text.data), cache_);
-    hstujit_text_free(&text);
-    hstujit_context_destroy(context);
-    ::unsetenv("HSTUJIT_CACHE_DIR");
-  }
-  for (const auto& [name, value] : before)
-    if (value) ::setenv(name.c_str(), value->c_str(), 1);
 }
 
 TEST_F(CapiTest, SignaturesAreDescribed) {
@@ -447,183 +253,6 @@ TEST_F(CapiTest, ConfigsAreDescribedAndInstancesFound) {
   EXPECT_EQ(hstujit_op_from_config(context_, config.get(), "other", HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
             HSTUJIT_NOT_FOUND);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("ranker"));
-}
-
-TEST_F(CapiTest, ExplainNeedsNoGpuWhenTheDeviceIsGiven) {
-  const auto config = hstujit::api::Config::parse(kConfig);
-  hstujit_text text = {};
-  ASSERT_EQ(hstujit_explain(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
-  const json report = parse(&text);
-  EXPECT_EQ(report["instances"][0]["bucket"], 256);
-  EXPECT_EQ(report["instances"][1]["bucket"], 256);
-  EXPECT_EQ(report["instances"][1]["short_sequences"], true);
-  EXPECT_EQ(report["instances"][2]["bucket"], 512);
-  EXPECT_FALSE(report["instances"][0]["cache"]["hit"]);
-  EXPECT_EQ(report["instances"][0]["key"].get<std::string>().size(), 64u);
-}
-
-TEST_F(CapiTest, CheckSaysTheKernelOfEachKey) {
-  const auto config = hstujit::api::Config::parse(kConfig);
-  hstujit_text text = {};
-  ASSERT_EQ(hstujit_check(context_, config.get(), nullptr, &text), HSTUJIT_OK) << hstujit_last_error();
-  const json report = parse(&text);
-  EXPECT_EQ(report["keys"], 4) << "of short sequences and of others";
-  const json keys = report["instances"][0]["keys"];
-  EXPECT_EQ(keys[0]["bucket"], 256);
-  EXPECT_EQ(keys[2]["max_seq_len"], json({300}));
-  EXPECT_FALSE(keys[2]["config"].empty());
-}
-
-TEST_F(CapiTest, EveryMistakeOfAConfigIsALineOfTheError) {
-  constexpr char kWrong[] = "{\"version\": 1,\n \"device\": \"sm_1\",\n \"ops\": [{\"op\": 1}]}";
-  hstujit_config* config = nullptr;
-  EXPECT_EQ(hstujit_config_parse(kWrong, "model.json", &config), HSTUJIT_INVALID_CONFIG);
-  std::istringstream lines(hstujit_last_error());
-  std::vector<std::string> places;
-  for (std::string line; std::getline(lines, line);) places.push_back(line.substr(0, line.find(" is ")));
-  EXPECT_EQ(places, (std::vector<std::string>{"model.json:2:12: device \"sm_1\"", "model.json:3:10: ops[0].name",
-                                              "model.json:3:17: ops[0].op"}));
-  hstujit_op* op = nullptr;
-  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "attn_dim": 64, "hidden_dim": 4, "head": 1})",
-                              HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
-            HSTUJIT_INVALID_CONFIG);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("did you mean \"heads\"?"));
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhstu_attention.hidden_dim is 4; allowed"));
-}
-
-TEST_F(CapiTest, BadRunOptionsAreNamed) {
-  const auto config = hstujit::api::Config::parse(kConfig);
-  hstujit_run_options options = HSTUJIT_INIT(hstujit_run_options);
-  options.jobs = -1;
-  hstujit_text text = {};
-  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("jobs is -1; it must be"));
-  options.jobs = 0;
-  options.check = 7;
-  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("check is 7; it must be 0 or 1"));
-  options.check = 0;
-  for (const int count : {-1, HSTUJIT_MAX_SHARDS + 1}) {
-    options.shard_count = count;
-    EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-    EXPECT_THAT(hstujit_last_error(), HasSubstr("HSTUJIT_MAX_SHARDS (1048576) at most"));
-  }
-  options.shard_count = 0;
-  const auto refused = [&](const char* sentence) {
-    EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_INVALID_ARGUMENT) << sentence;
-    EXPECT_THAT(hstujit_last_error(), HasSubstr(sentence));
-  };
-  for (const int64_t rows : {int64_t{-1}, (int64_t{1} << 28) + 1, std::numeric_limits<int64_t>::max()}) {
-    options.max_rows = rows;
-    refused("it must be from 0 (all) to 268435456");
-  }
-  options.max_rows = 0;
-  for (const int repeats : {-1, 1000001}) {
-    options.repeats = repeats;
-    refused("it must be from 0 (bench: 50, run: 1) to 1000000");
-  }
-  options.repeats = 0;
-  for (const double seconds : {-1.0, 1e18, std::numeric_limits<double>::infinity(), std::nan("")}) {
-    options.budget_s = seconds;
-    refused("it must be from 0 (the config's) to 2147483647 seconds");
-  }
-  options.budget_s = 1e300;
-  refused("budget_s is 1e+300; it must be");
-  options.budget_s = 0;
-  options.op_name = "other";
-  EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &text), HSTUJIT_NOT_FOUND);
-  hstujit_text_free(&text);
-}
-
-TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
-  hstujit_text text = {};
-  ASSERT_EQ(hstujit_doctor(context_, &text), HSTUJIT_OK) << hstujit_last_error();
-  const json report = parse(&text);
-  EXPECT_TRUE(report["driver"].contains("ok"));
-  EXPECT_EQ(report["cache"][0]["path"], cache_);
-  ASSERT_EQ(hstujit_cache_list(context_, &text), HSTUJIT_OK);
-  EXPECT_EQ(parse(&text)["kernels"].size(), 0u);
-  ASSERT_EQ(hstujit_cache_verify(context_, &text), HSTUJIT_OK);
-  EXPECT_EQ(parse(&text)["bad"].size(), 0u);
-  ASSERT_EQ(hstujit_cache_prune(context_, 0, &text), HSTUJIT_OK);
-  EXPECT_EQ(parse(&text)["kept"], 0);
-  ASSERT_EQ(hstujit_cache_prune_nvrtc(context_, "12.8", &text), HSTUJIT_OK);
-  EXPECT_EQ(parse(&text)["removed"], 0);
-  for (const std::string wrong : {"", "13", "13.", ".0", "13.0.1", "-13.0", "x"}) {
-    EXPECT_EQ(hstujit_cache_prune_nvrtc(context_, wrong.c_str(), &text), HSTUJIT_INVALID_ARGUMENT) << wrong;
-    EXPECT_THAT(hstujit_last_error(), HasSubstr("version is \"" + wrong + "\"; allowed: a version of NVRTC"));
-  }
-  ASSERT_EQ(hstujit_cache_path(context_, &text), HSTUJIT_OK);
-  EXPECT_EQ(std::string(text.data), cache_);
-  hstujit_text_free(&text);
-}
-
-TEST_F(CapiTest, AnOpIsAnObject) {
-  for (const char* text : {"[]", "null", "5"}) {
-    hstujit_op* op = nullptr;
-    EXPECT_EQ(hstujit_op_create(context_, text, HSTUJIT_FORWARD, HSTUJIT_BACKEND_HOST, &op), HSTUJIT_INVALID_CONFIG);
-    EXPECT_EQ(hstujit_last_error(), std::string("op is ") + text + "; allowed: a JSON object with \"op\"");
-  }
-}
-
-TEST_F(CapiTest, ABundleGoesOutAndIn) {
-  const std::string path = cache_ + "/bundle.tar";
-  hstujit_text text = {};
-  hstujit_cache_export_options options = HSTUJIT_INIT(hstujit_cache_export_options);
-  options.op = "hstu_attention";
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("no choice of hstu_attention; nothing is exported"));
-  EXPECT_FALSE(std::filesystem::exists(path));
-  options.op = "norm_attention";
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("no choice of norm_attention or of its steps, hstu_attention, "
-                                              "layer_norm, rms_norm; nothing is exported"));
-  options.op = "hstu_attention";
-  use_fake_compiler();
-  hstujit_config* config = nullptr;
-  ASSERT_EQ(hstujit_config_parse(kConfig, "model.json", &config), HSTUJIT_OK) << hstujit_last_error();
-  const hstujit_run_options run = HSTUJIT_INIT(hstujit_run_options);
-  ASSERT_EQ(hstujit_prewarm(context_, config, &run, &text), HSTUJIT_OK) << hstujit_last_error();
-  hstujit_text_free(&text);
-  hstujit_config_destroy(config);
-  ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
-  const json exported = parse(&text);
-  EXPECT_GE(exported["choices"], 1);
-  EXPECT_EQ(exported["bytes"], std::filesystem::file_size(path));
-  options.op = "norm_attention";  // of whose steps one is
-  ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
-  EXPECT_EQ(parse(&text)["kernels"], exported["kernels"]);
-  options.op = "silu";
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_NOT_FOUND);
-  ASSERT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_OK) << hstujit_last_error();
-  EXPECT_EQ(parse(&text)["new_kernels"], 0);
-  std::filesystem::resize_file(path, 1000);
-  EXPECT_EQ(hstujit_cache_import(context_, path.c_str(), &text), HSTUJIT_IO);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr(path + " is no whole bundle"));
-  EXPECT_EQ(hstujit_cache_import(context_, (cache_ + "/absent").c_str(), &text), HSTUJIT_NOT_FOUND);
-  EXPECT_EQ(hstujit_cache_export(context_, nullptr, nullptr, &text), HSTUJIT_INVALID_ARGUMENT);
-  options.op = "hstu_attentoin";
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("op is \"hstu_attentoin\", did you mean \"hstu_attention\"?"));
-  options.op = "";
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("op is \"\"; allowed: "));
-  options.size = 8;
-  EXPECT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_cache_export_options.size is 8"));
-}
-
-TEST_F(CapiTest, TheCppLayerThrowsTheSentence) {
-  hstujit_context_options options = HSTUJIT_INIT(hstujit_context_options);
-  options.cache_dir = cache_.c_str();
-  const hstujit::api::Context context(options);
-  try {
-    hstujit::api::Op(context, R"({"op": "nothing"})");
-    FAIL();
-  } catch (const hstujit::api::Error& error) {
-    EXPECT_EQ(error.status(), HSTUJIT_INVALID_CONFIG);
-    EXPECT_THAT(error.what(), HasSubstr("nothing"));
-  }
 }
 
 }  // namespace
