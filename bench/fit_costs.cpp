@@ -1,13 +1,15 @@
 // Fits the constants of attention's cost models to timings of candidates, and says how good the choices are.
 //
-//   fit_costs forward|backward odd|even|none ITERATIONS CONFIG TIMES [CONFIG TIMES]... [-- CONFIG TIMES...]
+//   fit_costs forward|backward --cells CONFIG TIMES... [--held-out CONFIG TIMES]... [--steps N] [--split odd|even]
+//             [--keep NAME]...
 //
 // CONFIG is what bench/random_cells.py wrote, TIMES the result of bench/record.py's step "candidate_times" of a tuning
-// run over it. The odd or the even cells are held out, and all those behind "--"; the constants are fitted on the
-// others. 0 iterations: judges the constants as they are.
+// run over it. The constants are fitted on the cells, but for the odd or the even ones with --split, in so many steps;
+// without --steps they are judged as they are. --keep: a constant that stays, such as one that no timing depends on.
 //
 // A choice is judged by its time over that of the fastest candidate, as it is made without knowing the batch (the size
 // of a bucket) and, for the fit, also as it would be made knowing its lengths.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -175,13 +177,17 @@ void print(const char* label, const std::vector<Cell>& cells, const Model& model
 
 // Random steps of one or two constants of a skeleton at a time, ever smaller; those that no timing depends on stay near
 // where they are.
-void fit(const std::vector<Cell>& all, Direction direction, int iterations, Model& model) {
+void fit(const std::vector<Cell>& all, Direction direction, int steps, const std::vector<std::string>& kept,
+         Model& model) {
   constexpr double kLargest = 0.35, kSmallest = 0.03, kHold = 0.004;
   std::vector<const Cell*> cells;
   for (const Cell& cell : all) {
     if (!cell.held_out) cells.push_back(&cell);
   }
-  const std::vector<Constant> constants = constants_of(model, direction);
+  std::vector<Constant> constants;
+  for (Constant& constant : constants_of(model, direction)) {
+    if (std::find(kept.begin(), kept.end(), constant.name) == kept.end()) constants.push_back(std::move(constant));
+  }
   std::vector<double> start;
   for (const Constant& constant : constants) start.push_back(constant.value);
   const auto objective = [&](const std::vector<Logs>& logs) {
@@ -195,8 +201,8 @@ void fit(const std::vector<Cell>& all, Direction direction, int iterations, Mode
   double best = objective(logs);
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
-  for (int i = 0; i < iterations; ++i) {
-    const double step = kLargest * std::pow(kSmallest / kLargest, static_cast<double>(i) / iterations);
+  for (int i = 0; i < steps; ++i) {
+    const double step = kLargest * std::pow(kSmallest / kLargest, static_cast<double>(i) / steps);
     std::vector<double> before;
     for (const Constant& constant : constants) before.push_back(constant.value);
     const std::string& skeleton = constants[random() % constants.size()].skeleton;
@@ -241,7 +247,8 @@ ProblemSize size_of_batch(const Instance& instance, int64_t max_seq_len) {
 
 enum class HeldOut { kEven, kOdd, kNone, kAll };
 
-std::vector<Cell> read_cells(const char* config_path, const char* times_path, Direction direction, HeldOut held_out) {
+std::vector<Cell> read_cells(const std::string& config_path, const std::string& times_path, Direction direction,
+                             HeldOut held_out) {
   const Config config = value_or_exit(load_config(config_path));
   const Json read = value_or_exit(parse_json(value_or_exit(read_file(times_path, kMaxConfigBytes))));
   const Json& times = read.at("result");
@@ -280,32 +287,41 @@ std::vector<Cell> read_cells(const char* config_path, const char* times_path, Di
 }
 
 int run(int argc, char** argv) {
-  const std::string direction_name = argc > 1 ? argv[1] : "";
-  const std::string split = argc > 2 ? argv[2] : "";
-  if (argc < 6 || (direction_name != "forward" && direction_name != "backward") ||
-      (split != "odd" && split != "even" && split != "none")) {
-    std::fputs(
-        "usage: fit_costs forward|backward odd|even|none ITERATIONS CONFIG TIMES [CONFIG TIMES]... [-- CONFIG "
-        "TIMES...]\n",
-        stderr);
-    return 2;
-  }
+  using Files = std::vector<std::pair<std::string, std::string>>;
+  CLI::App app("Fits the constants of attention's cost models to timings of candidates.");
+  std::string direction_name, split_name;
+  Files cells_of, held_out_of;
+  std::vector<std::string> kept;
+  int steps = 0;
+  app.add_option("direction", direction_name)->required()->check(CLI::IsMember({"forward", "backward"}));
+  app.add_option("--cells", cells_of, "CONFIG TIMES")->required();
+  app.add_option("--held-out", held_out_of, "CONFIG TIMES");
+  app.add_option("--steps", steps, "of the fit; 0: none")->check(CLI::NonNegativeNumber);
+  app.add_option("--split", split_name, "cells that are held out")->check(CLI::IsMember({"odd", "even"}));
+  app.add_option("--keep", kept, "a constant that stays");
+  CLI11_PARSE(app, argc, argv);
   const Direction direction = direction_name == "forward" ? Direction::kForward : Direction::kBackward;
-  HeldOut held_out = split == "odd" ? HeldOut::kOdd : split == "even" ? HeldOut::kEven : HeldOut::kNone;
-  std::vector<Cell> cells;
-  for (int i = 4; i + 1 < argc; i += 2) {
-    if (std::string(argv[i]) == "--") {
-      held_out = HeldOut::kAll;
-      ++i;
+  const HeldOut split = split_name.empty() ? HeldOut::kNone : split_name == "odd" ? HeldOut::kOdd : HeldOut::kEven;
+
+  Model before, model;
+  for (const std::string& name : kept) {
+    const std::vector<Constant> all = constants_of(model, direction);
+    if (std::none_of(all.begin(), all.end(), [&](const Constant& constant) { return constant.name == name; })) {
+      std::fprintf(stderr, "fit_costs: --keep %s is no constant of this direction\n", name.c_str());
+      return 2;
     }
-    for (Cell& cell : read_cells(argv[i], argv[i + 1], direction, held_out)) cells.push_back(std::move(cell));
   }
-  Model model;
+  std::vector<Cell> cells;
+  const auto read = [&](const Files& files, HeldOut held_out) {
+    for (const auto& [config, times] : files) {
+      for (Cell& cell : read_cells(config, times, direction, held_out)) cells.push_back(std::move(cell));
+    }
+  };
+  read(cells_of, split);
+  read(held_out_of, HeldOut::kAll);
   print("now", cells, model);
-  const int iterations = std::atoi(argv[3]);
-  if (iterations > 0) {
-    Model before;
-    fit(cells, direction, iterations, model);
+  if (steps > 0) {
+    fit(cells, direction, steps, kept, model);
     print("fitted", cells, model);
     const std::vector<Constant> was = constants_of(before, direction), is = constants_of(model, direction);
     for (size_t i = 0; i < is.size(); ++i) {

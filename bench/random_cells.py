@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Draws attention instances at random, on which the constants of the cost models are fitted (bench/fit_costs.cpp).
 
-    bench/random_cells.py --seed N [--count N] [--extremes] > random_cells.json
+    bench/random_cells.py --seed N [--count N] [--extremes | --short] [--exhaustive] > random_cells.json
 
---extremes draws only batches of tiny sequences, and of one long sequence among tiny ones.
+--extremes draws only batches of tiny sequences, and of one long sequence among tiny ones; --short only thousands of sequences that
+have at most 64 rows on average, though the longest may have many. --exhaustive has tuning time every candidate.
 
 The same seed draws the same cells on every machine. They have nothing of bench/grid.json and bench/traffic.json, whose cells are
 there to test what was fitted.
@@ -20,6 +21,8 @@ MAX_SEQ_LENS = (64, 128, 200, 256, 512, 512, 768, 1024, 1024, 1500, 2048, 2048, 
 LEAST_ROWS, MOST_ROWS = 12_000, 300_000  # of a batch: launches of 20 us to some ms
 LONGEST = (8192, 16384, 30000, 40000, 65536)  # of extremes
 TINIEST = (16, 32, 48, 64, 100)
+SHORT_MAX_SEQ_LENS = (128, 200, 256, 512, 512, 1024, 1024, 2048, 4096)
+SHORT_MEAN = 64  # compiler/spec/short_sequences.h
 MOST_PAIRS = 2e11  # of a row and a column, times columns of q and v: what one launch multiplies
 DIMS = ((32, 32), (64, 64), (64, 64), (64, 64), (64, 128), (96, 96), (128, 128), (128, 128), (128, 64), (256, 256))
 
@@ -77,6 +80,18 @@ def extreme_cell(draw, place):
     return op
 
 
+def short_cell(draw, place):
+    op = {**cell(draw, place), "name": f"short-{place}"}
+    for field in ("max_attn_len", "contextual_seq_len", "num_targets"):
+        op.pop(field, None)
+    while True:
+        longest = draw.choice(SHORT_MAX_SEQ_LENS)
+        law = draw_law(draw, longest)
+        lengths = [max(1, min(n, longest)) for n in LAWS[law["law"]](draw, law, draw.randint(1000, 8192))]
+        if sum(lengths) <= SHORT_MEAN * len(lengths):
+            return op | {"max_seq_len": longest, "lengths": lengths}
+
+
 def work_of(op):
     window = op.get("max_attn_len", op["max_seq_len"])
     pairs = sum(n * min(n, 2 * window) / 2 for n in op["lengths"])
@@ -96,10 +111,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True, help=f"from 0 to {LARGEST_SEED}")
     parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--extremes", action="store_true")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--extremes", dest="drawn", action="store_const", const=extreme_cell, default=cell)
+    kind.add_argument("--short", dest="drawn", action="store_const", const=short_cell)
+    parser.add_argument("--exhaustive", action="store_true")
     options = parser.parse_args()
-    defaults = {"op": "hstu_attention", "directions": ["forward", "backward"], "dtype": "bf16"}
-    json.dump({"version": 1, "defaults": defaults, "ops": draw_cells(options.seed, options.count, extreme_cell if options.extremes else cell)}, sys.stdout)
+    config = {"version": 1}
+    if options.exhaustive:
+        config["tuning"] = {"exhaustive": True}
+    config["defaults"] = {"op": "hstu_attention", "directions": ["forward", "backward"], "dtype": "bf16"}
+    config["ops"] = draw_cells(options.seed, options.count, options.drawn)
+    json.dump(config, sys.stdout)
     print()
 
 

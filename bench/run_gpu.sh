@@ -382,9 +382,14 @@ if step traffic; then
   record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
 fi
 
-# Times of candidates of random instances, for bench/fit_costs.cpp: CELLS_SEED (1), CELLS_COUNT (54), CELLS=--extremes.
+# Times of candidates, for bench/fit_costs.cpp: of random instances, CELLS_SEED (1), CELLS_COUNT (54), CELLS="--short --exhaustive",
+# or of those of CELLS_CONFIG.
 if step candidate_times; then
-  python3 "$here/random_cells.py" --seed "${CELLS_SEED:-1}" --count "${CELLS_COUNT:-54}" ${CELLS:-} > "$work/cells.json" || failed=1
+  if [ -n "${CELLS_CONFIG:-}" ]; then
+    cp "$CELLS_CONFIG" "$work/cells.json" || failed=1
+  else
+    python3 "$here/random_cells.py" --seed "${CELLS_SEED:-1}" --count "${CELLS_COUNT:-54}" ${CELLS:-} > "$work/cells.json" || failed=1
+  fi
   $hstujit tune --config "$work/cells.json" --budget 600s --json --cache-dir "$work/cells" > "$work/cells_tune.json" 2> "$work/log" || failed=1
   record candidate_times "$work/cells_tune.json" "$output/candidate_times_$day.json" || failed=1
 fi

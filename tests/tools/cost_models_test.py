@@ -33,7 +33,7 @@ class CostModels(unittest.TestCase):
             cls.files += [cells, ROOT / "bench" / "results" / name]
 
     def judge(self, direction):
-        done = subprocess.run([PROGRAM, direction, "none", "0", *self.files], capture_output=True, text=True, check=True)
+        done = subprocess.run([PROGRAM, direction, "--cells", *self.files], capture_output=True, text=True, check=True)
         cells, mean, within, most = JUDGED.match(done.stdout).groups()
         return int(cells), float(mean), int(within), float(most)
 
@@ -48,6 +48,19 @@ class CostModels(unittest.TestCase):
                 # A file of times does not say dimensions, masks and lengths.
                 digest = hashlib.sha256(json.dumps(ops, sort_keys=True).encode()).hexdigest()
                 self.assertEqual(digest[:16], DIGESTS[times.name])
+
+    def test_mistakes_are_refused(self):
+        for arguments, said in (
+            (["forward"], "--cells is required"),
+            (["sideways", "--cells", *self.files], "sideways"),
+            (["forward", "--cells", self.files[0]], "2"),
+            (["forward", "--cells", *self.files, "--steps", "many"], "many"),
+            (["forward", "--cells", *self.files, "--keep", "no_such"], "no_such is no constant"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+                self.assertGreater(done.returncode, 0)
+                self.assertIn(said, done.stderr)
 
     def test_the_untuned_choice_is_seldom_far_from_the_fastest_candidate(self):
         for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.12, 70)):
