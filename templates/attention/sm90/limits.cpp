@@ -9,6 +9,10 @@
 
 namespace hstujit::sm90 {
 
+double timed_resident_ctas(const AttentionConfig& config) {
+  return static_cast<double>(std::min(config.blocks_per_sm, int64_t{3}));
+}
+
 AttentionConfig tile_config(int64_t consumers, int64_t block_n, int64_t stages, int64_t blocks_per_sm) {
   AttentionConfig config;
   config.block_m = 64 * consumers;

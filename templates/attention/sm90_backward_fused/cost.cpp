@@ -11,6 +11,11 @@ namespace hstujit::sm90::backward {
 
 namespace {
 
+// One CTA has all of a sequence and head: of nine keys with more rows it was the fastest in one, by 4 %, and took up to
+// 59 times as long in the others (docs/journal.md, entry 61). So it is timed at most, and no choice without times.
+constexpr int64_t kLongestPerSequence = 2048;
+constexpr double kTooLongPerSequence = 1.9;
+
 // Of a causal sequence's Q tiles, those whose sums have no room in shared memory, where others have.
 double share_of_gmem_accum(const FusedResources& resources, const AttentionConfig& config, int64_t rows) {
   if (resources.smem_accum_tiles == 0) return 0;
@@ -61,7 +66,10 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
   const double balanced = balanced_batch(size);
   const double tail = per_sequence && size.batch > resources.schedule_sequences ? costs.unsorted_tail : costs.list_tail;
   const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + tail * longest;
-  if (semaphore || per_sequence) return (kernel * batch / balanced + costs.launches) * costs.of_measured / 1000;
+  if (semaphore || per_sequence) {
+    const double too_long = per_sequence && size.max_seq_len > kLongestPerSequence ? kTooLongPerSequence : 1;
+    return (kernel * batch / balanced + costs.launches) * costs.of_measured / 1000 * too_long;
+  }
   // dq in fp32 is cleared and read, and written in 16 bits.
   constexpr double kBytesPerElement = 4 + 4 + 2;
   const double others = rows * balanced * heads * static_cast<double>(params.attn_dim) * kBytesPerElement;

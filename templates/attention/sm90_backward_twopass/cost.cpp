@@ -6,6 +6,7 @@
 
 #include "compiler/support/integers.h"
 #include "templates/attention/host/tile_counts.h"
+#include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_twopass/resources.h"
 
 namespace hstujit::sm90::backward {
@@ -26,7 +27,7 @@ double late_loads(int64_t stages, const TwopassCosts& costs) {
 double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
                          const TwopassCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
-  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto resident = timed_resident_ctas(config);
   const auto columns = static_cast<double>(config.block_n);
   const double elements = 64 * columns;
   const double slow = 1 + costs.few_columns * (std::max(1.0, (64 + columns) / (2 * columns)) - 1);
@@ -54,7 +55,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const HstuAttentionParams& params = spec.params();
   const Resources resources(spec, config);
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
-  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto resident = timed_resident_ctas(config);
   const bool persistent = config.schedule == "persistent";
   const double columns = static_cast<double>(params.attn_dim + params.hidden_dim);
   const double moving_tile = roles_moving_tile(params, config, resources, costs) +

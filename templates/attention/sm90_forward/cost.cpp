@@ -6,6 +6,7 @@
 
 #include "compiler/support/integers.h"
 #include "templates/attention/host/tile_counts.h"
+#include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_forward/resources.h"
 
 namespace hstujit::sm90 {
@@ -54,7 +55,7 @@ double squared_deviations(const std::vector<double>& values) {
 TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
                    int64_t batch, const ForwardCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
-  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto resident = timed_resident_ctas(config);
   const auto [tensor, activation] = kv_tile_work(params, config.block_n);
   const double chain = costs.chain * (tensor + activation) + (resources.mask_in_pieces ? costs.pieces : 0);
 
@@ -96,7 +97,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const TileCost cost = tile_cost(params, config, resources, size.batch, costs);
   const bool persistent = config.schedule == "persistent";
   const auto max_rows = static_cast<double>(std::min(size.max_seq_len, kLongestCounted));
-  const auto resident = static_cast<double>(config.blocks_per_sm);
+  const auto resident = timed_resident_ctas(config);
   const auto all_tiles = std::ceil(max_rows / static_cast<double>(config.block_m));
 
   // Means over the assumed sequences.

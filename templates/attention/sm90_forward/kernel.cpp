@@ -41,7 +41,7 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     std::vector<int64_t> block_n;
   };
   const bool delta = spec.query_rows() != QueryRows::kAll;
-  const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {3, 1, {96, 80, 64}}};
+  const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {1, 4, {64}}, {3, 1, {96, 80, 64}}};
   // Few rows over long histories: what counts is how much of k and v is on its way at a time.
   const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
   for (const Shape& shape : delta ? delta_shapes : shapes) {
@@ -61,7 +61,7 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     }
   }
   if (delta) return configs;
-  for (const int64_t blocks_per_sm : {1, 2, 3}) {
+  for (const int64_t blocks_per_sm : {1, 2, 3, 4}) {
     for (const int64_t block_n : {64, 128}) {
       for (const int64_t stages : {2, 3, 4}) {
         configs.push_back(sm90::tile_config(1, block_n, stages, blocks_per_sm));

@@ -46,9 +46,10 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
     producer_registers = 56;
     consumer_registers = consumer_share(consumer_registers, config.consumers, producer_registers);
   }
-  // S and O accumulators, P as packed pairs, addresses and loop state. 32, 36 and 28 were found by compiling: they keep
-  // out configs that were seen to spill.
-  registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + (producer_warpgroup ? 32 : 36);
+  // S and O accumulators, P as packed pairs, addresses and loop state. What is added was found by compiling: it keeps
+  // out configs that were seen to spill. Four CTAs, of heads of 32, get by with less.
+  const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
+  registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
   // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
   if (mask_in_pieces && !producer_warpgroup) registers_needed += 12;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;

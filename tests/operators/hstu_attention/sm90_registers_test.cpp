@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "tests/nvrtc/compiled_kernels.h"
@@ -32,6 +33,30 @@ TEST_F(Sm90Registers, OfThreeCtasSufficeForLongMasks) {
       }
     }
     EXPECT_EQ(seen, (std::set<std::string>{"grid", "persistent", "split_kv"}));
+  }
+}
+
+// Four have 96. They are tried beside three, and no choice without times.
+TEST_F(Sm90Registers, OfFourCtasSufficeForHeadsOf32) {
+  HstuAttentionParams plain = make_params(DataType::kBf16, 32, 32), targets = plain;
+  targets.dtype = DataType::kFp16, targets.num_targets = true;
+  const DeviceSpec hopper = *known_device("sm_90a");
+  for (const HstuAttentionParams& params : {plain, targets}) {
+    const HstuAttentionSpec spec(params);
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      std::set<std::string> seen;
+      const std::vector<Candidate> all = search_space(spec, direction, hopper, {128, 4096, 0.3}).candidates;
+      for (const Candidate& candidate : all) {
+        const AttentionConfig& attention = candidate.config.attention();
+        if (attention.blocks_per_sm != 4) continue;
+        const std::string kind = attention.split_kv         ? "split_kv"
+                                 : attention.pack_sequences ? "packed"
+                                                            : attention.schedule;
+        if (seen.insert(kind).second) expect_fits(spec, direction, candidate.config, hopper);
+      }
+      EXPECT_TRUE(seen.contains("persistent"));
+      EXPECT_NE(all.front().config.attention().blocks_per_sm, 4);
+    }
   }
 }
 
