@@ -79,12 +79,12 @@ Status run(std::string_view text, const Blobs& blobs) {
   const RunningCompile running;
   HSTUJIT_RETURN_IF_ERROR(running.status());
   HSTUJIT_ASSIGN_OR_RETURN(const Request request, parse_request(text));
-  if (request.command == Command::kNvrtc) return tell_nvrtc(request, blobs);
+  if (request.command == CompilerCommand::kNvrtc) return tell_nvrtc(request, blobs);
   HSTUJIT_ASSIGN_OR_RETURN(const EmittedKernel kernel,
                            emit_kernel(*request.spec, request.direction, request.config, request.device));
   blobs.put("ir", kernel.ir);
   blobs.put("source", kernel.source);
-  if (request.command == Command::kCompile) return compile(request, kernel, blobs);
+  if (request.command == CompilerCommand::kCompile) return compile(request, kernel, blobs);
   blobs.put("launcher", print_launcher(*request.spec, request.direction, kernel.plan, request.device));
   return {};
 }

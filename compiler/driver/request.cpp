@@ -47,14 +47,14 @@ Result<Request> parse_request(std::string_view text) {
   Request request;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string command, text_of(json, "command"));
   if (command == "nvrtc") {
-    request.command = Command::kNvrtc;
+    request.command = CompilerCommand::kNvrtc;
     HSTUJIT_RETURN_IF_ERROR(parse_options(json, request));
     return request;
   }
   if (command != "compile" && command != "emit") {
     return invalid(fmt::format("request: command is \"{}\"; allowed are compile, emit and nvrtc", command));
   }
-  request.command = command == "emit" ? Command::kEmit : Command::kCompile;
+  request.command = command == "emit" ? CompilerCommand::kEmit : CompilerCommand::kCompile;
 
   HSTUJIT_ASSIGN_OR_RETURN(const std::string direction, text_of(json, "direction"));
   const std::optional<Direction> known_direction = parse_direction(direction);

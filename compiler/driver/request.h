@@ -11,11 +11,11 @@
 
 namespace hstujit {
 
-enum class Command { kCompile, kEmit, kNvrtc };
+enum class CompilerCommand { kCompile, kEmit, kNvrtc };
 
 // kNvrtc has options and nothing else.
 struct Request {
-  Command command = Command::kCompile;
+  CompilerCommand command = CompilerCommand::kCompile;
   OpSpecPtr spec;
   Direction direction = Direction::kForward;
   KernelConfig config;

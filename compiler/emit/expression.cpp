@@ -24,35 +24,35 @@ std::string shortest_decimal(Real value) {
 
 }  // namespace
 
-Expression binary(const Expression& a, std::string_view symbol, const Expression& b, Precedence precedence,
-                  bool associative) {
+CExpression binary(const CExpression& a, std::string_view symbol, const CExpression& b, Precedence precedence,
+                   bool associative) {
   // Compilers warn about && within || without parentheses, and people misread it.
   const Precedence least = precedence == Precedence::kOr ? Precedence::kEquality : precedence;
-  const auto side = [&](const Expression& x, bool right) {
+  const auto side = [&](const CExpression& x, bool right) {
     if (x.precedence == precedence && (!right || associative)) return x.text;
     return x.at(right ? (least == precedence ? tighter(precedence) : least) : least);
   };
   return {fmt::format("{} {} {}", side(a, false), symbol, side(b, true)), precedence};
 }
 
-Expression call(std::string_view function, std::initializer_list<Expression> arguments) {
+CExpression call(std::string_view function, std::initializer_list<CExpression> arguments) {
   std::string text(function);
   text += '(';
   const char* separator = "";
-  for (const Expression& argument : arguments) {
+  for (const CExpression& argument : arguments) {
     text += separator + argument.text;
     separator = ", ";
   }
   return {text + ')', Precedence::kPrimary};
 }
 
-Expression prefix(std::string_view symbol, const Expression& a) {
+CExpression prefix(std::string_view symbol, const CExpression& a) {
   // "--x" would be a decrement.
   const bool repeats = !a.text.empty() && a.precedence == Precedence::kUnary && a.text.front() == symbol.front();
   return {std::string(symbol) + (repeats ? "(" + a.text + ")" : a.at(Precedence::kUnary)), Precedence::kUnary};
 }
 
-Expression conditional(const Expression& condition, const Expression& a, const Expression& b) {
+CExpression conditional(const CExpression& condition, const CExpression& a, const CExpression& b) {
   return {fmt::format("{} ? {} : {}", condition.at(Precedence::kOr), a.at(Precedence::kOr), b.text),
           Precedence::kConditional};
 }

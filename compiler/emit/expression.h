@@ -11,7 +11,7 @@ namespace hstujit {
 // The levels that are printed, binding tighter from first to last.
 enum class Precedence { kConditional, kOr, kAnd, kEquality, kRelation, kSum, kProduct, kUnary, kPrimary };
 
-struct Expression {
+struct CExpression {
   std::string text;
   Precedence precedence = Precedence::kPrimary;
 
@@ -20,11 +20,11 @@ struct Expression {
 };
 
 // `associative`: a - b stays as it is on the right of this operator's own level, as in a + (b - c).
-Expression binary(const Expression& a, std::string_view symbol, const Expression& b, Precedence precedence,
-                  bool associative);
-Expression call(std::string_view function, std::initializer_list<Expression> arguments);
-Expression prefix(std::string_view symbol, const Expression& a);
-Expression conditional(const Expression& condition, const Expression& a, const Expression& b);
+CExpression binary(const CExpression& a, std::string_view symbol, const CExpression& b, Precedence precedence,
+                   bool associative);
+CExpression call(std::string_view function, std::initializer_list<CExpression> arguments);
+CExpression prefix(std::string_view symbol, const CExpression& a);
+CExpression conditional(const CExpression& condition, const CExpression& a, const CExpression& b);
 
 // "before(" and the arguments and ")after", in lines of at most 120 characters, as clang-format breaks them.
 std::string wrapped_call(std::string_view before, const std::vector<std::string>& arguments, std::string_view after);

@@ -111,30 +111,30 @@ std::string integers_text(const Signature& signature, const Argument& argument) 
   return argument.axis == kSequenceAxis ? "batch.offsets" : "batch.query_offsets(Chosen::max_delta_len)";
 }
 
-Expression number(int64_t value) { return {fmt::to_string(value)}; }
+CExpression number(int64_t value) { return {fmt::to_string(value)}; }
 
 // Sums with 0 and products and quotients with 1 are what they are of.
-Expression sum(const Expression& a, int64_t b) {
+CExpression sum(const CExpression& a, int64_t b) {
   return b == 0 ? a : binary(a, b < 0 ? "-" : "+", number(std::abs(b)), Precedence::kSum, true);
 }
 
-Expression product(const Expression& a, const Expression& b) {
+CExpression product(const CExpression& a, const CExpression& b) {
   if (a.text == "1") return b;
   return b.text == "1" ? a : binary(a, "*", b, Precedence::kProduct, true);
 }
 
-Expression quotient(const Expression& a, int64_t divisor) {
+CExpression quotient(const CExpression& a, int64_t divisor) {
   return divisor == 1 ? a : call("ceil_divide", {a, number(divisor)});
 }
 
-Expression extent(const Signature& signature, const Dimension& dimension) {
+CExpression extent(const Signature& signature, const Dimension& dimension) {
   if (dimension.is_constant()) return number(dimension.bias);
   if (dimension.is_scalar()) return {scalar_text(signature, dimension.integer)};
   const std::string_view known = look_up(kSymbols, dimension.symbol);
   const std::string shared = shared_offsets(signature, dimension.symbol);
-  Expression size{!shared.empty() ? shared + ".back()"
-                  : known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol)
-                                  : std::string(known)};
+  CExpression size{!shared.empty() ? shared + ".back()"
+                   : known.empty() ? fmt::format("Chosen::size_{}", dimension.symbol)
+                                   : std::string(known)};
   if (dimension.is_uniform()) size = product(size, {scalar_text(signature, dimension.integer)});
   return sum(product(number(dimension.factor), size), dimension.bias);
 }
@@ -146,9 +146,9 @@ std::string size_text(const Signature& signature, const Dimension& dimension) {
 // Elements of the axes from `first` on. Tensors are contiguous, but rows as long as an integer says end where the
 // alignment lets the next one begin.
 std::string elements_text(const Signature& signature, const Argument& argument, size_t first = 0) {
-  Expression elements = number(1);
+  CExpression elements = number(1);
   for (size_t i = first; i < argument.shape.size(); ++i) {
-    Expression size = extent(signature, argument.shape[i]);
+    CExpression size = extent(signature, argument.shape[i]);
     const int64_t unit = argument.alignment / static_cast<int64_t>(size_of(argument.dtype));
     if (argument.shape[i].is_scalar() && i > 0 && i + 1 == argument.shape.size() && unit > 1)
       size = product(quotient(size, unit), number(unit));
@@ -157,8 +157,8 @@ std::string elements_text(const Signature& signature, const Argument& argument, 
   return elements.text;
 }
 
-Expression factor_of(const Signature& signature, const GridFactor& factor) {
-  const auto whole = [&](const Expression& source) { return quotient(sum(source, factor.bias), factor.divisor); };
+CExpression factor_of(const Signature& signature, const GridFactor& factor) {
+  const auto whole = [&](const CExpression& source) { return quotient(sum(source, factor.bias), factor.divisor); };
   switch (factor.source) {
     case GridFactor::Source::kConstant:
       return number(factor.constant);
@@ -261,7 +261,7 @@ std::string slot_value(const Signature& signature, const ParamSlot& slot) {
 }
 
 std::string product_text(const Signature& signature, const std::vector<GridFactor>& factors) {
-  Expression text = number(1);
+  CExpression text = number(1);
   for (const GridFactor& factor : factors) text = product(text, factor_of(signature, factor));
   return text.text;
 }

@@ -83,9 +83,11 @@ class RegionPrinter {
   Result<std::string> print(mlir::func::FuncOp function);
 
  private:
-  using Optional = std::optional<Expression>;
+  using Optional = std::optional<CExpression>;
 
-  Expression operand(mlir::Operation& op, unsigned i) { return expressions_.at(op.getOperand(i).getAsOpaquePointer()); }
+  CExpression operand(mlir::Operation& op, unsigned i) {
+    return expressions_.at(op.getOperand(i).getAsOpaquePointer());
+  }
   struct Declared {
     std::vector<std::string> parameters;
     std::string prologue;
@@ -94,14 +96,14 @@ class RegionPrinter {
   Optional expression(mlir::Operation& op);
   Optional integer_expression(mlir::Operation& op);
   Optional float_expression(mlir::Operation& op);
-  Expression constant(arith::ConstantOp op);
-  Expression sum(arith::AddIOp op);
-  Expression compare(arith::CmpIOp op);
+  CExpression constant(arith::ConstantOp op);
+  CExpression sum(arith::AddIOp op);
+  CExpression compare(arith::CmpIOp op);
   Optional compare_floats(arith::CmpFOp op);
-  Expression approximate(mlir::Operation& op, const char* fast, const char* accurate) {
+  CExpression approximate(mlir::Operation& op, const char* fast, const char* accurate) {
     return call(mufu_ ? fast : accurate, {operand(op, 0)});
   }
-  Expression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
+  CExpression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
     return binary(operand(op, 0), symbol, operand(op, 1), precedence, associative);
   }
   // The name that the IR has for the value, or one that says what it is: c for conditions, i for positions, t for tanh.
@@ -110,7 +112,7 @@ class RegionPrinter {
   std::optional<std::string> type_of(mlir::Type type) const { return type_name(type, wide_); }
 
   const bool mufu_, wide_;
-  std::map<const void*, Expression> expressions_;
+  std::map<const void*, CExpression> expressions_;
   std::map<std::string, int> names_;
   std::set<std::string> taken_;  // of arguments, results and values that the IR names
 };
@@ -132,7 +134,7 @@ std::string RegionPrinter::new_name(mlir::Operation& op) {
   return fmt::format("{}{}", stem, names_[stem]++);
 }
 
-Expression RegionPrinter::constant(arith::ConstantOp op) {
+CExpression RegionPrinter::constant(arith::ConstantOp op) {
   if (auto real = mlir::dyn_cast<mlir::FloatAttr>(op.getValue())) {
     const float value = real.getValue().convertToFloat();
     return {float_literal(value), std::signbit(value) ? Precedence::kUnary : Precedence::kPrimary};
@@ -144,7 +146,7 @@ Expression RegionPrinter::constant(arith::ConstantOp op) {
 }
 
 // a + -5 is written a - 5.
-Expression RegionPrinter::sum(arith::AddIOp op) {
+CExpression RegionPrinter::sum(arith::AddIOp op) {
   llvm::APInt value;
   if (mlir::matchPattern(op.getRhs(), mlir::m_ConstantInt(&value)) && value.isNegative()) {
     return binary(operand(*op, 0), "-", {fmt::format("{}{}", -value.getSExtValue(), wide_ ? "ll" : "")},
@@ -153,10 +155,10 @@ Expression RegionPrinter::sum(arith::AddIOp op) {
   return infix(*op, "+", Precedence::kSum, true);
 }
 
-Expression RegionPrinter::compare(arith::CmpIOp op) {
+CExpression RegionPrinter::compare(arith::CmpIOp op) {
   const Predicate predicate = op.getPredicate();
   const bool equality = predicate == Predicate::eq || predicate == Predicate::ne;
-  Expression a = operand(*op, 0), b = operand(*op, 1);
+  CExpression a = operand(*op, 0), b = operand(*op, 1);
   if (predicate >= Predicate::ult) {
     a = call("static_cast<unsigned>", {a});
     b = call("static_cast<unsigned>", {b});
@@ -164,7 +166,7 @@ Expression RegionPrinter::compare(arith::CmpIOp op) {
   return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
 }
 
-std::optional<Expression> RegionPrinter::compare_floats(arith::CmpFOp op) {
+std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
   const char* text = symbol(op.getPredicate());
   if (!text) return std::nullopt;
   const bool equality =
@@ -172,7 +174,7 @@ std::optional<Expression> RegionPrinter::compare_floats(arith::CmpFOp op) {
   return infix(*op, text, equality ? Precedence::kEquality : Precedence::kRelation, false);
 }
 
-std::optional<Expression> RegionPrinter::integer_expression(mlir::Operation& op) {
+std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op) {
   const bool is_bool = op.getResult(0).getType().isInteger(1);
   return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
       .Case([&](arith::AddIOp add) -> Optional { return sum(add); })
@@ -209,13 +211,13 @@ std::optional<Expression> RegionPrinter::integer_expression(mlir::Operation& op)
         return call("element_of", {{tensor}, {tensor + "_rows"}, operand(op, 0)});
       })
       .Case([&](hstu::ExtentOp extent) -> Optional {
-        return Expression{"params." + extent.getOperand().str() + "_rows"};
+        return CExpression{"params." + extent.getOperand().str() + "_rows"};
       })
-      .Case([&](hstu::ArgumentOp argument) -> Optional { return Expression{"params." + argument.getName().str()}; })
+      .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
-std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
+std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) {
   const auto a = [&] { return operand(op, 0); };
   const auto b = [&] { return operand(op, 1); };
   return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
@@ -229,7 +231,7 @@ std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
       .Case([&](arith::MaxNumFOp) -> Optional { return call("fmaxf", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
-      .Case([&](hstu::ArgumentOp argument) -> Optional { return Expression{"params." + argument.getName().str()}; })
+      .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
       .Case([&](hstu::RoundOp round) -> Optional {
         return call(round.getDtype().isBF16() ? "rounded_to<Bf16>" : "rounded_to<Fp16>", {a()});
       })
@@ -245,7 +247,7 @@ std::optional<Expression> RegionPrinter::float_expression(mlir::Operation& op) {
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
-std::optional<Expression> RegionPrinter::expression(mlir::Operation& op) {
+std::optional<CExpression> RegionPrinter::expression(mlir::Operation& op) {
   if (op.getNumResults() != 1 || !type_of(op.getResult(0).getType())) return std::nullopt;
   if (auto constant_op = mlir::dyn_cast<arith::ConstantOp>(op)) return constant(constant_op);
   if (mlir::isa<arith::SelectOp>(op)) return conditional(operand(op, 0), operand(op, 1), operand(op, 2));

@@ -10,7 +10,7 @@
 namespace hstujit {
 
 // index: lo <= value <= hi. i1: lo is "must be true", hi is "may be true".
-struct Interval {
+struct ValueInterval {
   mlir::Value lo;
   mlir::Value hi;
   bool is_point() const { return lo == hi; }
@@ -20,21 +20,21 @@ class Intervals {
  public:
   explicit Intervals(Ops& ops) : ops_(ops) {}
 
-  void set(mlir::Value value, Interval interval) { known_[value] = interval; }
+  void set(mlir::Value value, ValueInterval interval) { known_[value] = interval; }
   // Nothing when an operation on the way has no rule; it has then been reported as an error.
-  std::optional<Interval> of(mlir::Value value);
+  std::optional<ValueInterval> of(mlir::Value value);
 
  private:
-  std::optional<Interval> compute(mlir::Operation& operation);
-  std::optional<Interval> of_bool(mlir::Operation& operation, llvm::ArrayRef<Interval> operands);
-  std::optional<Interval> of_index(mlir::Operation& operation, llvm::ArrayRef<Interval> operands);
-  Interval compare(mlir::arith::CmpIPredicate predicate, Interval a, Interval b);
-  Interval below_unsigned(Interval a, Interval b, bool or_equal);
-  Interval select(Interval condition, Interval a, Interval b);
-  Interval scale(Interval a, int64_t factor);
+  std::optional<ValueInterval> compute(mlir::Operation& operation);
+  std::optional<ValueInterval> of_bool(mlir::Operation& operation, llvm::ArrayRef<ValueInterval> operands);
+  std::optional<ValueInterval> of_index(mlir::Operation& operation, llvm::ArrayRef<ValueInterval> operands);
+  ValueInterval compare(mlir::arith::CmpIPredicate predicate, ValueInterval a, ValueInterval b);
+  ValueInterval below_unsigned(ValueInterval a, ValueInterval b, bool or_equal);
+  ValueInterval select(ValueInterval condition, ValueInterval a, ValueInterval b);
+  ValueInterval scale(ValueInterval a, int64_t factor);
 
   Ops& ops_;
-  llvm::DenseMap<mlir::Value, Interval> known_;
+  llvm::DenseMap<mlir::Value, ValueInterval> known_;
 };
 
 // The value of an index constant.

@@ -20,42 +20,42 @@ bool Spans::depends(Value value) {
   return result;
 }
 
-std::optional<Span> Spans::where(Value condition, bool wanted) {
-  if (mlir::matchPattern(condition, wanted ? mlir::m_One() : mlir::m_Zero())) return Span{};
+std::optional<ValueSpan> Spans::where(Value condition, bool wanted) {
+  if (mlir::matchPattern(condition, wanted ? mlir::m_One() : mlir::m_Zero())) return ValueSpan{};
   if (mlir::matchPattern(condition, wanted ? mlir::m_Zero() : mlir::m_One()))
-    return Span{.lo = {}, .hi = {}, .condition = {}, .none = true};
+    return ValueSpan{.lo = {}, .hi = {}, .condition = {}, .none = true};
   if (!depends(condition)) {
     const auto interval = intervals_.of(condition);
     if (!interval) return std::nullopt;
     return if_true(wanted ? interval->hi : ops_.negate(interval->lo));
   }
-  return llvm::TypeSwitch<mlir::Operation*, std::optional<Span>>(condition.getDefiningOp())
-      .Case([&](arith::AndIOp op) -> std::optional<Span> {
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<ValueSpan>>(condition.getDefiningOp())
+      .Case([&](arith::AndIOp op) -> std::optional<ValueSpan> {
         const auto a = where(op.getLhs(), wanted), b = where(op.getRhs(), wanted);
         return wanted ? both(a, b) : either(a, b);
       })
-      .Case([&](arith::OrIOp op) -> std::optional<Span> {
+      .Case([&](arith::OrIOp op) -> std::optional<ValueSpan> {
         const auto a = where(op.getLhs(), wanted), b = where(op.getRhs(), wanted);
         return wanted ? either(a, b) : both(a, b);
       })
-      .Case([&](arith::XOrIOp op) -> std::optional<Span> {
+      .Case([&](arith::XOrIOp op) -> std::optional<ValueSpan> {
         if (mlir::matchPattern(op.getRhs(), mlir::m_One())) return where(op.getLhs(), !wanted);
         return either(both(where(op.getLhs(), wanted), where(op.getRhs(), false)),
                       both(where(op.getLhs(), !wanted), where(op.getRhs(), true)));
       })
-      .Case([&](arith::SelectOp op) -> std::optional<Span> {
+      .Case([&](arith::SelectOp op) -> std::optional<ValueSpan> {
         return either(both(where(op.getCondition(), true), where(op.getTrueValue(), wanted)),
                       both(where(op.getCondition(), false), where(op.getFalseValue(), wanted)));
       })
       .Case([&](arith::CmpIOp op) { return compared(op, wanted); })
-      .Default([](mlir::Operation*) { return Span{}; });
+      .Default([](mlir::Operation*) { return ValueSpan{}; });
 }
 
-std::optional<Span> Spans::compared(arith::CmpIOp compare, bool wanted) {
+std::optional<ValueSpan> Spans::compared(arith::CmpIOp compare, bool wanted) {
   Value value = compare.getLhs(), other = compare.getRhs();
   Predicate predicate = wanted ? compare.getPredicate() : arith::invertPredicate(compare.getPredicate());
-  if (depends(value) && depends(other)) return Span{};
-  if (!value.getType().isIndex()) return Span{};
+  if (depends(value) && depends(other)) return ValueSpan{};
+  if (!value.getType().isIndex()) return ValueSpan{};
   if (depends(other)) {
     std::swap(value, other);
     switch (predicate) {
@@ -75,7 +75,7 @@ std::optional<Span> Spans::compared(arith::CmpIOp compare, bool wanted) {
       case Predicate::ne:
         break;
       default:
-        return Span{};
+        return ValueSpan{};
     }
   }
   const auto bound = intervals_.of(other);
@@ -91,74 +91,75 @@ std::optional<Span> Spans::compared(arith::CmpIOp compare, bool wanted) {
       return at_least(value, bound->lo);
     case Predicate::eq: {
       if (value == unknown_)
-        return Span{.lo = bound->lo, .hi = next(bound->hi), .condition = {}, .none = false, .never_empty = true};
+        return ValueSpan{.lo = bound->lo, .hi = next(bound->hi), .condition = {}, .none = false, .never_empty = true};
       return both(at_least(value, bound->lo), at_most(value, bound->hi));
     }
     case Predicate::ult:
     case Predicate::ule: {
       // Below a bound that is not negative: between 0 and the bound.
       const auto constant = constant_index(other);
-      if (!constant || *constant < 0) return Span{};
+      if (!constant || *constant < 0) return ValueSpan{};
       const Value limit = ops_.integer(predicate == Predicate::ult ? *constant - 1 : *constant);
       return both(at_least(value, ops_.integer(0)), at_most(value, limit));
     }
     default:
-      return Span{};
+      return ValueSpan{};
   }
 }
 
-std::optional<Span> Spans::at_least(Value value, Value bound) { return bounded(value, bound, false); }
-std::optional<Span> Spans::at_most(Value value, Value bound) { return bounded(value, bound, true); }
+std::optional<ValueSpan> Spans::at_least(Value value, Value bound) { return bounded(value, bound, false); }
+std::optional<ValueSpan> Spans::at_most(Value value, Value bound) { return bounded(value, bound, true); }
 
 // value <= bound when `below`, else value >= bound.
-std::optional<Span> Spans::bounded(Value value, Value bound, bool below) {
+std::optional<ValueSpan> Spans::bounded(Value value, Value bound, bool below) {
   if (value == unknown_) {
-    return below ? Span{.lo = {}, .hi = next(bound), .condition = {}} : Span{.lo = bound, .hi = {}, .condition = {}};
+    return below ? ValueSpan{.lo = {}, .hi = next(bound), .condition = {}}
+                 : ValueSpan{.lo = bound, .hi = {}, .condition = {}};
   }
   if (!depends(value)) {
     const auto interval = intervals_.of(value);
     if (!interval) return std::nullopt;
     return if_true(below ? ops_.le(interval->lo, bound) : ops_.ge(interval->hi, bound));
   }
-  return llvm::TypeSwitch<mlir::Operation*, std::optional<Span>>(value.getDefiningOp())
-      .Case([&](arith::AddIOp op) -> std::optional<Span> {
-        if (depends(op.getLhs()) && depends(op.getRhs())) return Span{};
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<ValueSpan>>(value.getDefiningOp())
+      .Case([&](arith::AddIOp op) -> std::optional<ValueSpan> {
+        if (depends(op.getLhs()) && depends(op.getRhs())) return ValueSpan{};
         const Value with = depends(op.getLhs()) ? op.getLhs() : op.getRhs();
         const auto rest = intervals_.of(depends(op.getLhs()) ? op.getRhs() : op.getLhs());
         if (!rest) return std::nullopt;
         return bounded(with, ops_.sub(bound, below ? rest->lo : rest->hi), below);
       })
-      .Case([&](arith::SubIOp op) -> std::optional<Span> {
-        if (depends(op.getLhs()) && depends(op.getRhs())) return Span{};
+      .Case([&](arith::SubIOp op) -> std::optional<ValueSpan> {
+        if (depends(op.getLhs()) && depends(op.getRhs())) return ValueSpan{};
         const auto rest = intervals_.of(depends(op.getLhs()) ? op.getRhs() : op.getLhs());
         if (!rest) return std::nullopt;
         if (depends(op.getLhs())) return bounded(op.getLhs(), ops_.add(bound, below ? rest->hi : rest->lo), below);
         return bounded(op.getRhs(), ops_.sub(below ? rest->lo : rest->hi, bound), !below);
       })
-      .Case([&](arith::MaxSIOp op) -> std::optional<Span> {
+      .Case([&](arith::MaxSIOp op) -> std::optional<ValueSpan> {
         const auto a = bounded(op.getLhs(), bound, below), b = bounded(op.getRhs(), bound, below);
         return below ? both(a, b) : either(a, b);
       })
-      .Case([&](arith::MinSIOp op) -> std::optional<Span> {
+      .Case([&](arith::MinSIOp op) -> std::optional<ValueSpan> {
         const auto a = bounded(op.getLhs(), bound, below), b = bounded(op.getRhs(), bound, below);
         return below ? either(a, b) : both(a, b);
       })
-      .Case([&](math::AbsIOp op) -> std::optional<Span> {
+      .Case([&](math::AbsIOp op) -> std::optional<ValueSpan> {
         const auto inside = bounded(op.getOperand(), bound, below);
         const auto mirrored = bounded(op.getOperand(), ops_.neg(bound), !below);
         return below ? both(inside, mirrored) : either(inside, mirrored);
       })
-      .Case([&](arith::MulIOp op) -> std::optional<Span> {
+      .Case([&](arith::MulIOp op) -> std::optional<ValueSpan> {
         if (const auto factor = constant_index(op.getRhs())) return scaled(op.getLhs(), *factor, bound, below);
         if (const auto factor = constant_index(op.getLhs())) return scaled(op.getRhs(), *factor, bound, below);
-        return Span{};
+        return ValueSpan{};
       })
       .Case<arith::DivSIOp, arith::FloorDivSIOp>([&](auto op) { return divided(*op, bound, below); })
       .Case([&](arith::SelectOp op) { return selected(op, below, bound); })
-      .Default([](mlir::Operation*) { return Span{}; });
+      .Default([](mlir::Operation*) { return ValueSpan{}; });
 }
 
-std::optional<Span> Spans::scaled(Value value, int64_t factor, Value bound, bool below) {
+std::optional<ValueSpan> Spans::scaled(Value value, int64_t factor, Value bound, bool below) {
   if (factor == 0) return if_true(below ? ops_.ge(bound, ops_.integer(0)) : ops_.le(bound, ops_.integer(0)));
   if (factor < 0) return scaled(value, -factor, ops_.neg(bound), !below);
   const Value divisor = ops_.integer(factor);
@@ -167,9 +168,9 @@ std::optional<Span> Spans::scaled(Value value, int64_t factor, Value bound, bool
   return bounded(value, ops_.floor_div(rounded, divisor), below);
 }
 
-std::optional<Span> Spans::divided(mlir::Operation& division, Value bound, bool below) {
+std::optional<ValueSpan> Spans::divided(mlir::Operation& division, Value bound, bool below) {
   const auto divisor = constant_index(division.getOperand(1));
-  if (!divisor || *divisor <= 0) return Span{};
+  if (!divisor || *divisor <= 0) return ValueSpan{};
   const Value product = ops_.mul(bound, ops_.integer(*divisor));
   const Value rest = ops_.integer(*divisor - 1);
   if (mlir::isa<arith::FloorDivSIOp>(division)) {
@@ -182,15 +183,15 @@ std::optional<Span> Spans::divided(mlir::Operation& division, Value bound, bool 
   return bounded(division.getOperand(0), limit, below);
 }
 
-std::optional<Span> Spans::selected(arith::SelectOp select, bool below, Value bound) {
+std::optional<ValueSpan> Spans::selected(arith::SelectOp select, bool below, Value bound) {
   return either(both(where(select.getCondition(), true), bounded(select.getTrueValue(), bound, below)),
                 both(where(select.getCondition(), false), bounded(select.getFalseValue(), bound, below)));
 }
 
-std::optional<Span> Spans::both(std::optional<Span> a, std::optional<Span> b) {
+std::optional<ValueSpan> Spans::both(std::optional<ValueSpan> a, std::optional<ValueSpan> b) {
   if (!a || !b) return std::nullopt;
-  if (a->none || b->none) return Span{.lo = {}, .hi = {}, .condition = {}, .none = true};
-  Span result;
+  if (a->none || b->none) return ValueSpan{.lo = {}, .hi = {}, .condition = {}, .none = true};
+  ValueSpan result;
   result.lo = a->lo && b->lo ? ops_.max(a->lo, b->lo) : a->lo ? a->lo : b->lo;
   result.hi = a->hi && b->hi ? ops_.min(a->hi, b->hi) : a->hi ? a->hi : b->hi;
   result.condition = a->condition && b->condition ? ops_.both(a->condition, b->condition)
@@ -199,15 +200,15 @@ std::optional<Span> Spans::both(std::optional<Span> a, std::optional<Span> b) {
   return result;
 }
 
-std::optional<Span> Spans::either(std::optional<Span> a, std::optional<Span> b) {
+std::optional<ValueSpan> Spans::either(std::optional<ValueSpan> a, std::optional<ValueSpan> b) {
   if (!a || !b) return std::nullopt;
   if (a->none) return b;
   if (b->none) return a;
-  const auto bounded = [](const Span& span) { return span.lo || span.hi; };
-  if ((!bounded(*a) && !a->condition) || (!bounded(*b) && !b->condition)) return Span{};
+  const auto bounded = [](const ValueSpan& span) { return span.lo || span.hi; };
+  if ((!bounded(*a) && !a->condition) || (!bounded(*b) && !b->condition)) return ValueSpan{};
   if (!bounded(*a) && !bounded(*b)) return if_true(ops_.either(a->condition, b->condition));
-  const Span x = without_emptiness(*a), y = without_emptiness(*b);
-  Span result;
+  const ValueSpan x = without_emptiness(*a), y = without_emptiness(*b);
+  ValueSpan result;
   if (x.lo && y.lo) result.lo = ops_.min(x.lo, y.lo);
   if (x.hi && y.hi) result.hi = ops_.max(x.hi, y.hi);
   result.never_empty = x.never_empty || y.never_empty;
@@ -215,7 +216,7 @@ std::optional<Span> Spans::either(std::optional<Span> a, std::optional<Span> b) 
 }
 
 // An empty span must not widen a union: its ends become n and 0.
-Span Spans::without_emptiness(const Span& span) {
+ValueSpan Spans::without_emptiness(const ValueSpan& span) {
   if (span.never_empty) return span;
   Value some = span.condition;
   if (span.lo || span.hi) {
@@ -230,7 +231,7 @@ Span Spans::without_emptiness(const Span& span) {
           .condition = {}};
 }
 
-std::pair<Value, Value> Spans::ends(const Span& span) {
+std::pair<Value, Value> Spans::ends(const ValueSpan& span) {
   if (span.none) return {ops_.integer(0), ops_.integer(0)};
   const Value lo = span.lo ? ops_.max(span.lo, ops_.integer(0)) : ops_.integer(0);
   const Value hi = span.hi ? ops_.min(span.hi, size_) : size_;

@@ -11,7 +11,7 @@
 namespace hstujit {
 
 // An end that is not there is the universe's, 0 or n. `none`: the span is empty whatever the arguments are.
-struct Span {
+struct ValueSpan {
   mlir::Value lo;         // inclusive
   mlir::Value hi;         // exclusive
   mlir::Value condition;  // where there is one and it is false, the span is empty
@@ -26,23 +26,23 @@ class Spans {
       : ops_(ops), intervals_(intervals), unknown_(unknown), size_(size) {}
 
   // Where `condition` may be `wanted`. Nothing when an operation has no rule for intervals; it has been reported.
-  std::optional<Span> where(mlir::Value condition, bool wanted = true);
+  std::optional<ValueSpan> where(mlir::Value condition, bool wanted = true);
 
   // The same in numbers, clipped to [0, n).
-  std::pair<mlir::Value, mlir::Value> ends(const Span& span);
+  std::pair<mlir::Value, mlir::Value> ends(const ValueSpan& span);
 
  private:
-  std::optional<Span> at_least(mlir::Value value, mlir::Value bound);
-  std::optional<Span> at_most(mlir::Value value, mlir::Value bound);
-  std::optional<Span> bounded(mlir::Value value, mlir::Value bound, bool below);
-  std::optional<Span> compared(mlir::arith::CmpIOp compare, bool wanted);
-  std::optional<Span> selected(mlir::arith::SelectOp select, bool below, mlir::Value bound);
-  std::optional<Span> scaled(mlir::Value value, int64_t factor, mlir::Value bound, bool below);
-  std::optional<Span> divided(mlir::Operation& division, mlir::Value bound, bool below);
-  static Span if_true(mlir::Value condition) { return {.lo = {}, .hi = {}, .condition = condition}; }
-  std::optional<Span> both(std::optional<Span> a, std::optional<Span> b);
-  std::optional<Span> either(std::optional<Span> a, std::optional<Span> b);
-  Span without_emptiness(const Span& span);
+  std::optional<ValueSpan> at_least(mlir::Value value, mlir::Value bound);
+  std::optional<ValueSpan> at_most(mlir::Value value, mlir::Value bound);
+  std::optional<ValueSpan> bounded(mlir::Value value, mlir::Value bound, bool below);
+  std::optional<ValueSpan> compared(mlir::arith::CmpIOp compare, bool wanted);
+  std::optional<ValueSpan> selected(mlir::arith::SelectOp select, bool below, mlir::Value bound);
+  std::optional<ValueSpan> scaled(mlir::Value value, int64_t factor, mlir::Value bound, bool below);
+  std::optional<ValueSpan> divided(mlir::Operation& division, mlir::Value bound, bool below);
+  static ValueSpan if_true(mlir::Value condition) { return {.lo = {}, .hi = {}, .condition = condition}; }
+  std::optional<ValueSpan> both(std::optional<ValueSpan> a, std::optional<ValueSpan> b);
+  std::optional<ValueSpan> either(std::optional<ValueSpan> a, std::optional<ValueSpan> b);
+  ValueSpan without_emptiness(const ValueSpan& span);
   bool depends(mlir::Value value);
   mlir::Value next(mlir::Value value) { return ops_.add(value, ops_.integer(1)); }
 

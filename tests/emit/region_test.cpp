@@ -44,11 +44,11 @@ TEST(RegionPrinter, UnsupportedOperationIsNamed) {
 }
 
 TEST(Expression, ParenthesesOnlyWhereNeeded) {
-  const Expression a{"a"}, b{"b"}, c{"c"};
-  const Expression sum = binary(a, "+", b, Precedence::kSum, true);
-  const Expression difference = binary(a, "-", b, Precedence::kSum, false);
-  const Expression either = binary(a, "||", b, Precedence::kOr, true),
-                   both = binary(a, "&&", b, Precedence::kAnd, true);
+  const CExpression a{"a"}, b{"b"}, c{"c"};
+  const CExpression sum = binary(a, "+", b, Precedence::kSum, true);
+  const CExpression difference = binary(a, "-", b, Precedence::kSum, false);
+  const CExpression either = binary(a, "||", b, Precedence::kOr, true),
+                    both = binary(a, "&&", b, Precedence::kAnd, true);
   EXPECT_EQ(binary(sum, "*", c, Precedence::kProduct, false).text, "(a + b) * c");
   EXPECT_EQ(binary(c, "+", difference, Precedence::kSum, true).text, "c + a - b");
   EXPECT_EQ(binary(c, "-", difference, Precedence::kSum, false).text, "c - (a - b)");
