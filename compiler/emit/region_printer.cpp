@@ -160,8 +160,9 @@ CExpression RegionPrinter::compare(arith::CmpIOp op) {
   const bool equality = predicate == Predicate::eq || predicate == Predicate::ne;
   CExpression a = operand(*op, 0), b = operand(*op, 1);
   if (predicate >= Predicate::ult) {
-    a = call("static_cast<unsigned>", {a});
-    b = call("static_cast<unsigned>", {b});
+    const char* const cast = type_of(op.getLhs().getType()) == "i64" ? "static_cast<u64>" : "static_cast<unsigned>";
+    a = call(cast, {a});
+    b = call(cast, {b});
   }
   return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
 }

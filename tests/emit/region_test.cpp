@@ -43,6 +43,21 @@ TEST(RegionPrinter, UnsupportedOperationIsNamed) {
   EXPECT_EQ(printed.status().message(), "math.cos in f cannot be written in CUDA");
 }
 
+// As wide as what is compared: an index of rows has 64 bits.
+TEST(RegionPrinter, UnsignedComparisonsLoseNoBits) {
+  const auto context = make_context();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      "func.func @f(%x: index, %y: index) -> i1 {\n %z = arith.cmpi ult, %x, %y : index\n return %z : i1\n}",
+      context.get());
+  ASSERT_TRUE(module);
+  const auto function = module->lookupSymbol<mlir::func::FuncOp>("f");
+  const auto of_row = print_row_index(function), of_pair = print_region(function, Activation::kMufu);
+  ASSERT_TRUE(of_row.ok() && of_pair.ok());
+  EXPECT_NE(of_row->find("return static_cast<u64>(a0) < static_cast<u64>(a1);"), std::string::npos) << *of_row;
+  EXPECT_NE(of_pair->find("return static_cast<unsigned>(a0) < static_cast<unsigned>(a1);"), std::string::npos)
+      << *of_pair;
+}
+
 TEST(Expression, ParenthesesOnlyWhereNeeded) {
   const CExpression a{"a"}, b{"b"}, c{"c"};
   const CExpression sum = binary(a, "+", b, Precedence::kSum, true);
