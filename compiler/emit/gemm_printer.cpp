@@ -19,12 +19,12 @@ std::vector<GemmOperand> of_kind(const GemmInterface& gemm, GemmOperandKind kind
 }
 
 // The tensors of a kind: how many, their type, and where they are. A vector that all share has no stride.
-std::string print_tensors(const char* name, const std::vector<GemmOperand>& operands, bool strides) {
+std::string print_tensors(const char* name, DataType dtype, const std::vector<GemmOperand>& operands, bool strides) {
   std::string text = fmt::format(
       "  struct {} {{\n"
       "    static constexpr int kCount = {};\n"
       "    using Type = {};\n",
-      name, operands.size(), element_struct(operands.empty() ? DataType::kFp32 : operands.front().dtype));
+      name, operands.size(), element_struct(operands.empty() ? DataType::kFp32 : dtype));
   if (!operands.empty()) {
     text += fmt::format(
         "    template <class Params>\n"
@@ -68,8 +68,8 @@ Result<std::string> print_epilogue(mlir::func::FuncOp epilogue, const GemmSpec& 
              "  using Data = {};  // of the result\n"
              "  static constexpr int kAlikeFrom = {};  // column from which on all have the same formula\n",
              element_struct(spec.dtype()), gemm.alike_from) +
-         print_tensors("Vectors", of_kind(gemm, GemmOperandKind::kVector), gemm.per_sequence()) +
-         print_tensors("Matrices", of_kind(gemm, GemmOperandKind::kMatrix), true) +
+         print_tensors("Vectors", spec.dtype(), of_kind(gemm, GemmOperandKind::kVector), gemm.per_sequence()) +
+         print_tensors("Matrices", spec.dtype(), of_kind(gemm, GemmOperandKind::kMatrix), true) +
          fmt::format(
              "  template <class Params>\n"
              "  static __device__ __forceinline__ float apply(const Params& params, float sum, int column,\n"

@@ -73,11 +73,10 @@ Signature GemmSpec::signature(Direction) const {
     return signature.back();
   };
   for (const GemmOperand& operand : gemm.operands) {
-    if (operand.kind == GemmOperandKind::kVector) {
-      add(operand.name, operand.doc, operand.dtype, vector_shape(gemm, gemm.n), vector_alignment(operand.dtype));
-    }
+    if (operand.kind == GemmOperandKind::kVector)
+      add(operand.name, operand.doc, dtype(), vector_shape(gemm, gemm.n), vector_alignment(dtype()));
     if (operand.kind == GemmOperandKind::kMatrix)
-      add(operand.name, operand.doc, operand.dtype, shape_of(gemm, gemm.m, gemm.n), kAlignment);
+      add(operand.name, operand.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment);
   }
   add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm, gemm.a, gemm.m, gemm.k), kAlignment);
   add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm, gemm.b, gemm.k, gemm.n), kAlignment);

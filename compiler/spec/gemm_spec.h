@@ -24,10 +24,10 @@ enum class GemmOperandKind {
   kScalar,  // a real argument of the launch
 };
 
+// Vectors and matrices are of the spec's dtype(), which a kernel reads all of them as.
 struct GemmOperand {
   std::string name;
   GemmOperandKind kind = GemmOperandKind::kScalar;
-  DataType dtype = DataType::kFp32;
   std::string_view doc;
   double usual = 0;  // a scalar's value in generated calls; what a vector's elements vary around
 };
@@ -72,7 +72,7 @@ class GemmSpec : public OpSpec {
  public:
   Family family() const final { return Family::kGemm; }
   virtual const GemmInterface& interface() const = 0;
-  virtual DataType dtype() const = 0;             // of matrices
+  virtual DataType dtype() const = 0;             // of matrices and vectors
   virtual MatmulPrecision precision() const = 0;  // of fp32 data, tf32 otherwise
   // L of a launch, about: what kernels are chosen for. 0 where sequences have products of their own: their lengths say.
   virtual int64_t typical_rows() const = 0;

@@ -145,7 +145,7 @@ class GemmEmitter {
       const ScratchMatrix to = blocks_.at(operand.name);
       if (operand.kind == GemmOperandKind::kVector) {
         const Value row = gemm_.per_sequence() ? at(kSequence) : Value();
-        emit_.copy_rows({function_.argument(operand.name), operand.dtype, gemm_.n, row, {}}, emit_.integer(1),
+        emit_.copy_rows({function_.argument(operand.name), spec_.dtype(), gemm_.n, row, {}}, emit_.integer(1),
                         emit_.integer(1), to);
       } else {
         emit_.copy_block(block(operand.name, at(kRow), at(kColumn)), rows_, columns_, to);

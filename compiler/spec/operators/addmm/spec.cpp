@@ -18,11 +18,11 @@ GemmInterface interface_of(const AddmmParams& params) {
   gemm.doc = "result";
   gemm.takes_column = params.silu_columns > 0;
   gemm.alike_from = params.silu_columns;
-  gemm.operands.push_back({"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1});
+  gemm.operands.push_back({"alpha", GemmOperandKind::kScalar, "factor of the product", 1});
   if (params.input == "none") return gemm;
   const auto kind = params.input == "vector" ? GemmOperandKind::kVector : GemmOperandKind::kMatrix;
-  gemm.operands.push_back({"input", kind, params.dtype, "what is added"});
-  gemm.operands.push_back({"beta", GemmOperandKind::kScalar, DataType::kFp32, "factor of input", 1});
+  gemm.operands.push_back({"input", kind, "what is added"});
+  gemm.operands.push_back({"beta", GemmOperandKind::kScalar, "factor of input", 1});
   return gemm;
 }
 

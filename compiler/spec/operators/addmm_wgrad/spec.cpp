@@ -13,7 +13,7 @@ GemmInterface interface_of(const AddmmWgradParams& params) {
   gemm.a = params.transpose_mat2 ? dout : mat1;
   gemm.b = params.transpose_mat2 ? mat1 : dout;
   gemm.a.transposed = true;
-  gemm.operands = {{"alpha", GemmOperandKind::kScalar, DataType::kFp32, "factor of the product", 1}};
+  gemm.operands = {{"alpha", GemmOperandKind::kScalar, "factor of the product", 1}};
   gemm.doc = "gradient of the weights, summed over all rows";
   if (params.bias) {
     gemm.column_sums = {params.transpose_mat2, "dbias", "beta", "gradient of the bias, summed over all rows",

@@ -18,7 +18,7 @@ GemmInterface interface_of(const BmmParams& params) {
   gemm.offsets_dtype = params.offsets_dtype;
   if (!params.bias) return gemm;
   const auto kind = params.elementwise ? GemmOperandKind::kMatrix : GemmOperandKind::kVector;
-  gemm.operands = {{"bias", kind, params.dtype, "what is added"}};
+  gemm.operands = {{"bias", kind, "what is added"}};
   return gemm;
 }
 
