@@ -84,6 +84,16 @@ class Ops {
   Value exp(Value a) { return make<mlir::math::ExpOp>(a); }
   Value erf(Value a) { return make<mlir::math::ErfOp>(a); }
   Value rsqrt(Value a) { return make<mlir::math::RsqrtOp>(a); }
+  // By one tanh: 0.5 + 0.5 * tanh(a / 2), one special-function instruction. No infinity is on the way for any finite a,
+  // so neither the value nor the derivative can become NaN. silu is a * sigmoid(a).
+  Value sigmoid(Value a) {
+    const Value half = real(0.5, a.getType());
+    return fma(half, tanh(mulf(a, half)), half);
+  }
+  Value silu(Value a) {
+    const Value half = mulf(a, real(0.5, a.getType()));
+    return fma(half, tanh(half), half);
+  }
 
  private:
   template <typename Op, typename... Operands>

@@ -121,16 +121,6 @@ mlir::Value RowBuilder::rounded(Value elements, DataType dtype) {
   return hstu::RoundOp::create(builder_, ops_.location(), elements, memory_type(builder_, dtype));
 }
 
-mlir::Value RowBuilder::sigmoid(Value x) {
-  const Value half = elements(0.5);
-  return ops_.fma(half, ops_.tanh(ops_.mulf(x, half)), half);
-}
-
-mlir::Value RowBuilder::silu(Value x) {
-  const Value h = ops_.mulf(x, elements(0.5));
-  return ops_.fma(h, ops_.tanh(h), h);
-}
-
 mlir::Value RowBuilder::layer_norm(Value x, Value eps) {
   const Value mean = named("mean", this->mean(x));
   const Value centered = named("centered", ops_.subf(x, splat(mean)));

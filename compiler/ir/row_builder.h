@@ -32,9 +32,6 @@ class RowBuilder {
   Value rounded(Value elements, DataType dtype);
   // A constant for each element.
   Value elements(double value) { return ops_.real(value, elements_); }
-  // With no infinity on the way for any finite x; silu is x * sigmoid(x).
-  Value sigmoid(Value x);
-  Value silu(Value x);
   // Elements less their mean over their deviation, and over their root mean square.
   Value layer_norm(Value x, Value eps);
   Value rms_norm(Value x, Value eps);

@@ -4,16 +4,6 @@
 
 namespace hstujit {
 
-namespace {
-
-// x * sigmoid(x), with one tanh, as scores and rows have it.
-mlir::Value silu(Ops& ops, mlir::Value x) {
-  const mlir::Value half = ops.mulf(x, ops.real(0.5));
-  return ops.fma(half, ops.tanh(half), half);
-}
-
-}  // namespace
-
 Result<Module> build_addmm(mlir::MLIRContext& context, const OpSpec& spec) {
   const auto& addmm = static_cast<const AddmmSpec&>(spec);
   return build_gemm(context, addmm,
@@ -22,7 +12,7 @@ Result<Module> build_addmm(mlir::MLIRContext& context, const OpSpec& spec) {
                       if (operands.size() > 1) element = ops.addf(element, ops.mulf(operands[2], operands[1]));
                       if (!column) return element;
                       const mlir::Value activated = ops.lt(column, ops.integer(addmm.params().silu_columns));
-                      return ops.select(activated, silu(ops, element), element);
+                      return ops.select(activated, ops.silu(element), element);
                     });
 }
 

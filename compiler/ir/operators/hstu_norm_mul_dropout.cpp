@@ -14,14 +14,14 @@ Result<Module> build_hstu_norm_mul_dropout(mlir::MLIRContext& context, const OpS
   z = ops.mulf(z, row.input("weight"));
   if (params.has_bias()) z = ops.addf(z, row.input("bias"));
   mlir::Value factor = u;
-  if (params.mul_u_activation == "silu") factor = row.silu(u);
-  if (params.mul_u_activation == "sigmoid") factor = row.sigmoid(u);
+  if (params.mul_u_activation == "silu") factor = ops.silu(u);
+  if (params.mul_u_activation == "sigmoid") factor = ops.sigmoid(u);
 
   std::vector<mlir::Value> outputs;
   const auto add = [&](mlir::Value value, int64_t first) {
     outputs.push_back(params.dropout ? row.dropout(value, params.columns(), first) : value);
   };
-  if (params.concat_u) add(params.silu_u ? row.silu(u) : u, 0);
+  if (params.concat_u) add(params.silu_u ? ops.silu(u) : u, 0);
   if (params.concat_x) add(x, params.first_x());
   add(ops.mulf(factor, z), params.first_product());
   return row.finish(outputs);

@@ -9,7 +9,7 @@ Result<Module> build_rms_norm(mlir::MLIRContext& context, const OpSpec& spec) {
   RowBuilder row(context, norm);
   mlir::Value y = row.rms_norm(row.input("x"), row.input("eps"));
   if (norm.params().weight) y = row.ops().mulf(y, row.input("weight"));
-  if (norm.params().silu) y = row.silu(row.named("z", y));
+  if (norm.params().silu) y = row.ops().silu(row.named("z", y));
   return row.finish({y});
 }
 

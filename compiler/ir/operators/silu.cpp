@@ -6,7 +6,7 @@ namespace hstujit {
 
 Result<Module> build_silu(mlir::MLIRContext& context, const OpSpec& spec) {
   RowBuilder row(context, static_cast<const SiluSpec&>(spec));
-  return row.finish({row.silu(row.input("x"))});
+  return row.finish({row.ops().silu(row.input("x"))});
 }
 
 }  // namespace hstujit

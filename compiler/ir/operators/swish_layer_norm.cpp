@@ -12,7 +12,7 @@ Result<Module> build_swish_layer_norm(mlir::MLIRContext& context, const OpSpec& 
   mlir::Value z = row.layer_norm(x, row.input("eps"));
   if (norm.params().weight) z = ops.mulf(z, row.input("weight"));
   if (norm.params().bias) z = ops.addf(z, row.input("bias"));
-  return row.finish({ops.mulf(x, row.sigmoid(row.named("z", z)))});
+  return row.finish({ops.mulf(x, ops.sigmoid(row.named("z", z)))});
 }
 
 }  // namespace hstujit
