@@ -21,11 +21,6 @@ bool takes(std::string_view op, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_operator(std::string_view op) {
-  const auto operators = operator_names();
-  return std::find(operators.begin(), operators.end(), op) != operators.end();
-}
-
 // What the operator reads: neither the instance's own fields nor any that nobody has. Its parameters are numbers and
 // words; of what is none, as much as a message shows.
 Json parameters_of(const InstanceEntry& entry) {

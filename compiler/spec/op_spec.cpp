@@ -30,19 +30,15 @@ OpSpecPtr parse_op_spec(const Json& json, const std::string& path, Mistakes& mis
     mistakes.check(path, value_error(path.empty() ? "the operator" : path, json, "a JSON object with \"op\""));
     return nullptr;
   }
-  const auto names = operator_names();
-  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
   const std::string place = join_path(path, "op");
   const auto op = json.find("op");
   if (op == json.end()) {
-    mistakes.miss(place, allowed);
+    mistakes.miss(place, fmt::format("{}", fmt::join(operator_names(), ", ")));
     return nullptr;
   }
   const OperatorEntry* entry = op->is_string() ? find_operator(op->get_ref<const std::string&>()) : nullptr;
   if (entry == nullptr) {
-    const auto meant =
-        op->is_string() ? meant_value("op", op->get_ref<const std::string&>(), names) : std::string_view();
-    mistakes.check(place, value_error(place, *op, allowed, meant));
+    mistakes.check(place, unknown_operator(place, *op));
     return nullptr;
   }
   return entry->parse(json, path, mistakes);
@@ -103,6 +99,15 @@ std::vector<std::string_view> operator_names() {
   std::vector<std::string_view> names;
   for (const auto& entry : operator_table()) names.push_back(entry.name);
   return names;
+}
+
+bool is_operator(std::string_view name) { return find_operator(name) != nullptr; }
+
+Status unknown_operator(const std::string& place, const Json& value) {
+  const auto names = operator_names();
+  const std::string_view meant =
+      value.is_string() ? meant_value("op", value.get_ref<const std::string&>(), names) : std::string_view();
+  return value_error(place, value, fmt::format("{}", fmt::join(names, ", ")), meant);
 }
 
 Json operator_schema(std::string_view op) { return find_operator(op)->schema(); }

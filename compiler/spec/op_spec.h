@@ -137,6 +137,9 @@ std::string key_text(const OpSpec& spec);
 
 // Names of all operators, in alphabetical order.
 std::vector<std::string_view> operator_names();
+bool is_operator(std::string_view name);
+// That `value`, at `place`, names no operator: kInvalidConfig, with the nearest name and all that there are.
+Status unknown_operator(const std::string& place, const nlohmann::ordered_json& value);
 
 // JSON Schema of one operator's parameters: an object with "properties" and "required", "op" left out.
 // `op` must be one of operator_names().

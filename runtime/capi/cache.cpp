@@ -6,12 +6,10 @@
 #include <optional>
 
 #include "autotune_cache/bundle_transfer.h"
-#include "compiler/spec/aliases.h"
 #include "compiler/spec/step_operators.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/numbers.h"
-#include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/operations/operation.h"
@@ -34,14 +32,6 @@ Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text
   return Status(Code::kIo,
                 fmt::format("{} could not be removed{}: {}", counted(pruned.not_removed, "kernel"),
                             pruned.not_removed == 1 ? "" : "; of the first", pruned.not_removed_why.message()));
-}
-
-Status check_operator(const std::string& op) {
-  const std::vector<std::string_view> names = operator_names();
-  if (std::find(names.begin(), names.end(), op) != names.end()) return {};
-  return Status(Code::kInvalidArgument,
-                fmt::format("op is {}{}; allowed: {}", quote(op), did_you_mean(meant_value("op", op, names)),
-                            fmt::join(names, ", ")));
 }
 
 // Where the entries of a directory come from: the names of doctor's report.
@@ -222,7 +212,7 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
     }
     std::vector<std::string> ops, steps;
     if (given.op != nullptr) {
-      HSTUJIT_RETURN_IF_ERROR(check_operator(given.op));
+      if (!is_operator(given.op)) return Status(Code::kInvalidArgument, unknown_operator("op", given.op).message());
       ops = steps = step_operators(given.op);
       ops.emplace_back(given.op);
     }

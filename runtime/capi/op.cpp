@@ -55,9 +55,7 @@ Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   }
   Mistakes mistakes;
   // Sentences begin with the operator, as those of a config with the place: "layer_norm.width is 0; ...".
-  const std::vector<std::string_view> operators = operator_names();
-  const bool known = std::find(operators.begin(), operators.end(), op) != operators.end();
-  Instance instance = parse_instance(json, known ? op : "", "", mistakes);
+  Instance instance = parse_instance(json, is_operator(op) ? op : "", "", mistakes);
   HSTUJIT_RETURN_IF_ERROR(mistakes.status());
   if (lists_lengths) *listed = instance.max_seq_lens;
   return instance;

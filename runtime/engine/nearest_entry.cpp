@@ -58,8 +58,7 @@ Json full_spec(const std::string& text) {
   if (const Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) return (*spec)->to_json();
   if (!json.is_object() || !json.contains("op") || !json["op"].is_string()) return json;
   const auto op = json["op"].get<std::string>();
-  const auto names = operator_names();
-  if (std::find(names.begin(), names.end(), op) == names.end()) return json;
+  if (!is_operator(op)) return json;
   const Json schema = operator_schema(op);
   for (const auto& [name, property] : schema["properties"].items()) {
     if (!json.contains(name) && property.contains("default")) json[name] = property["default"];
