@@ -37,7 +37,7 @@ inline bool is_guess(ChoiceSource source) {
 // A better estimate of the cost model, and why its kernel is not the one.
 struct PassedOver {
   std::string config;  // JSON object
-  std::string reason;  // short stable name, as UntimedCandidate's: "spill", "compile", ...
+  std::string reason;  // short stable name, as TuningRejection's: "spill", "compile", ...
   std::string detail;
 
   bool operator==(const PassedOver&) const = default;

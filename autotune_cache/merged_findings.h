@@ -17,7 +17,7 @@ SortedJson config_key(std::string_view config);
 
 // Whether one may be a newer finding of the other, as far as more than the config counts.
 inline bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.workload == b.workload; }
-inline bool same_workload(const UntimedCandidate&, const UntimedCandidate&) { return true; }
+inline bool same_workload(const TuningRejection&, const TuningRejection&) { return true; }
 
 // A list of findings that others are merged into; both may have thousands. Erased ones stay until finish().
 template <typename Candidate>

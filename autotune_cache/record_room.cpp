@@ -62,7 +62,7 @@ bool is_far_from_full(const TuningRecord& record) {
     texts += timing.config.size() + timing.workload.size() + timing.source_digest.size();
     texts += timing.baseline.config.size() + timing.baseline.source_digest.size();
   }
-  for (const UntimedCandidate& rejection : record.rejected) {
+  for (const TuningRejection& rejection : record.rejected) {
     texts += rejection.config.size() + rejection.source_digest.size() + rejection.reason.size();
     texts += rejection.detail.size();
   }
@@ -83,7 +83,7 @@ class Ranking {
   Ranking(const TuningRecord& record, const TuningRecord& newer)
       : record_(record), winner_(config_key(record.winner)), heuristic_(config_key(record.heuristic)) {
     for (const TimedCandidate& timing : newer.timed) timed_.insert({config_key(timing.config), timing.workload});
-    for (const UntimedCandidate& rejection : newer.rejected) rejected_.insert(config_key(rejection.config));
+    for (const TuningRejection& rejection : newer.rejected) rejected_.insert(config_key(rejection.config));
   }
 
   int rank(const TimedCandidate& timing) const {
@@ -93,9 +93,9 @@ class Ranking {
     if (timed_.contains({std::move(config), timing.workload})) return 1;
     return decides ? 2 : 4;
   }
-  int rank(const UntimedCandidate& rejection) const {
+  int rank(const TuningRejection& rejection) const {
     if (rejected_.contains(config_key(rejection.config))) return 1;
-    return rejection.lasts() ? 3 : 5;
+    return rejection.is_permanent() ? 3 : 5;
   }
 
  private:

@@ -61,8 +61,8 @@ SortedJson config_key(std::string_view config) {
   return json.is_null() ? SortedJson(config) : SortedJson(json);
 }
 
-bool UntimedCandidate::lasts() const {
-  return std::find(std::begin(kPassingReasons), std::end(kPassingReasons), reason) == std::end(kPassingReasons);
+bool TuningRejection::is_permanent() const {
+  return std::find(std::begin(kTransientReasons), std::end(kTransientReasons), reason) == std::end(kTransientReasons);
 }
 
 std::string tuning_digest(const TuningKey& key) {
@@ -104,10 +104,10 @@ const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::s
   return found != nullptr && found->source_digest == source_digest ? found : nullptr;
 }
 
-const UntimedCandidate* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
+const TuningRejection* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
   const auto found = find_config(rejected, config);
-  const bool holds =
-      found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest && found->lasts();
+  const bool holds = found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest &&
+                     found->is_permanent();
   return holds ? &*found : nullptr;
 }
 
@@ -196,8 +196,8 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     rejected.erase(candidate.config);
     timed.replace_or_add(candidate);
   }
-  for (const UntimedCandidate& candidate : newer.rejected) {
-    if (candidate.lasts()) timed.erase(candidate.config);
+  for (const TuningRejection& candidate : newer.rejected) {
+    if (candidate.is_permanent()) timed.erase(candidate.config);
     rejected.replace_or_add(candidate);
   }
   timed.finish();
@@ -226,7 +226,7 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
   for (const TimedCandidate& candidate : whole.timed) {
     timed.insert({config_key(candidate.config), candidate.workload, candidate.source_digest});
   }
-  for (const UntimedCandidate& candidate : whole.rejected) {
+  for (const TuningRejection& candidate : whole.rejected) {
     rejected.insert({config_key(candidate.config), candidate.reason, candidate.source_digest});
   }
   return std::ranges::all_of(
@@ -234,7 +234,7 @@ bool contains(const TuningRecord& whole, const TuningRecord& part) {
              [&](const TimedCandidate& candidate) {
                return timed.contains({config_key(candidate.config), candidate.workload, candidate.source_digest});
              }) &&
-         std::ranges::all_of(part.rejected, [&](const UntimedCandidate& candidate) {
+         std::ranges::all_of(part.rejected, [&](const TuningRejection& candidate) {
            return rejected.contains({config_key(candidate.config), candidate.reason, candidate.source_digest});
          });
 }

@@ -1,6 +1,6 @@
 // What tuning found out about one problem on one device: every candidate's time, every rejection, and the winner.
 //
-// A config's newest finding counts. A newer time ends its rejection. A newer rejection that lasts ends all of its
+// A config's newest finding counts. A newer time ends its rejection. A newer permanent rejection ends all of its
 // times, those of other sources and workloads, too: a kernel just found to be wrong may not win by a time of its past.
 // So no record has both for one config, and one that has (of a library before this rule) is read as the rejection
 // alone.
@@ -75,18 +75,18 @@ struct TimedCandidate {
 
 // The reasons of rejections that say something about the moment and not about the source: such a candidate is tried
 // again by the next run.
-inline constexpr std::string_view kPassingReasons[] = {"load", "failed", "compile_killed", "compile_timeout"};
+inline constexpr std::string_view kTransientReasons[] = {"load", "failed", "compile_killed", "compile_timeout"};
 
-struct UntimedCandidate {
+struct TuningRejection {
   std::string config;         // JSON object
   std::string source_digest;  // empty when it was rejected before a source was made
-  std::string reason;  // short stable name: "spill", "shared_memory", "wrong_result", ...; kPassingReasons do not last
-  std::string detail;  // the sentence with the figures
+  std::string reason;         // short stable name: "spill", "shared_memory", "wrong_result", ...; see kTransientReasons
+  std::string detail;         // the sentence with the figures
 
-  bool operator==(const UntimedCandidate&) const = default;
+  bool operator==(const TuningRejection&) const = default;
 
-  // Whether it says something about the source: every reason but kPassingReasons.
-  bool lasts() const;
+  // Whether it says something about the source: every reason but kTransientReasons.
+  bool is_permanent() const;
 };
 
 struct TuningRecord {
@@ -98,7 +98,7 @@ struct TuningRecord {
   std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
   std::string heuristic;  // the config that would run untuned; empty when unknown
   std::vector<TimedCandidate> timed;
-  std::vector<UntimedCandidate> rejected;
+  std::vector<TuningRejection> rejected;
   std::map<std::string, std::string> environment;  // "nvrtc", "library", "date"
 
   bool operator==(const TuningRecord&) const = default;
@@ -118,7 +118,7 @@ struct TuningRecord {
   const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
                                      std::string_view on_workload) const;
   // The rejection of a config that holds for that very source, so that it need not be tried again.
-  const UntimedCandidate* valid_rejection(std::string_view config, std::string_view source_digest) const;
+  const TuningRejection* valid_rejection(std::string_view config, std::string_view source_digest) const;
 };
 
 // True when both texts are the same JSON, whatever the order of members and the blanks.
@@ -133,7 +133,7 @@ using TimingFilter = std::function<bool(const TimedCandidate&)>;
 std::string select_winner(const TuningRecord& record, const TimingFilter& competes = {});
 
 // Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one
-// workload, that is `newer`'s; a rejection for a passing reason ends no times. The workload is `newer`'s when it has
+// workload, that is `newer`'s; a rejection for a transient reason ends no times. The workload is `newer`'s when it has
 // one, unless `older`'s has more than four times its rows. The winner is that one's, whose run knew which sources are
 // of today; when it has none, or none with a time on that workload, all times compete. The keys must be equal:
 // kInvalidArgument otherwise.

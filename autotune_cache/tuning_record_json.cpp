@@ -54,9 +54,9 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   return candidate;
 }
 
-Result<UntimedCandidate> rejected_from_json(const Json& json) {
+Result<TuningRejection> rejected_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a rejected candidate is no object");
-  UntimedCandidate candidate;
+  TuningRejection candidate;
   candidate.config = config_member(json, "config");
   candidate.source_digest = text_member(json, "source");
   candidate.reason = text_member(json, "reason");
@@ -79,8 +79,8 @@ Json choice_to_json(const TuningRecord& record, const std::string& config) {
 // Of a record that is no merge's: written before the rule that no config has both.
 void drop_ended_times(TuningRecord* record) {
   MergedList timed(record->timed);
-  for (const UntimedCandidate& candidate : record->rejected) {
-    if (candidate.lasts()) timed.erase(candidate.config);
+  for (const TuningRejection& candidate : record->rejected) {
+    if (candidate.is_permanent()) timed.erase(candidate.config);
   }
   timed.finish();
 }
@@ -111,7 +111,7 @@ Result<Json> to_json(const TimedCandidate& candidate) {
   return json;
 }
 
-Result<Json> to_json(const UntimedCandidate& candidate) {
+Result<Json> to_json(const TuningRejection& candidate) {
   HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
   if (candidate.reason.empty())
     return Status(Code::kInvalidArgument,
@@ -131,7 +131,7 @@ Result<std::string> format_record(const TuningRecord& record) {
     HSTUJIT_ASSIGN_OR_RETURN(Json item, to_json(candidate));
     timed.push_back(std::move(item));
   }
-  for (const UntimedCandidate& candidate : record.rejected) {
+  for (const TuningRejection& candidate : record.rejected) {
     HSTUJIT_ASSIGN_OR_RETURN(Json item, to_json(candidate));
     rejected.push_back(std::move(item));
   }
@@ -178,7 +178,7 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
     record.timed.push_back(std::move(candidate));
   }
   for (const Json& item : rejected) {
-    HSTUJIT_ASSIGN_OR_RETURN(UntimedCandidate candidate, rejected_from_json(item));
+    HSTUJIT_ASSIGN_OR_RETURN(TuningRejection candidate, rejected_from_json(item));
     record.rejected.push_back(std::move(candidate));
   }
   if (const auto environment = json.find("environment"); environment != json.end() && environment->is_object()) {

@@ -8,6 +8,6 @@ namespace hstujit {
 
 // kInvalidArgument when a config is no JSON object, a time is no positive number, or a rejection has no reason.
 Result<Json> to_json(const TimedCandidate& candidate);
-Result<Json> to_json(const UntimedCandidate& candidate);
+Result<Json> to_json(const TuningRejection& candidate);
 
 }  // namespace hstujit

@@ -57,7 +57,7 @@ Json row_json(const Task& task, const TuneReport& tuned) {
         {{"config", config_json(timed.config)}, {"median_us", timed.median_us}, {"spread_us", timed.spread_us}});
   }
   row["rejected"] = Json::array();
-  for (const UntimedCandidate& rejected : tuned.record.rejected) {
+  for (const TuningRejection& rejected : tuned.record.rejected) {
     row["rejected"].push_back(
         {{"config", config_json(rejected.config)}, {"reason", rejected.reason}, {"detail", rejected.detail}});
   }

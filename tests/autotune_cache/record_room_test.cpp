@@ -69,7 +69,7 @@ TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
   TuningRecord older = timings_of("decides", 100);
   for (const TimedCandidate& timing : timings_of("other", 100, "other").timed) older.timed.push_back(timing);
   older.rejected = rejections_of("passes", 100, "load").rejected;
-  for (const UntimedCandidate& rejection : rejections_of("lasts", 100).rejected) older.rejected.push_back(rejection);
+  for (const TuningRejection& rejection : rejections_of("lasts", 100).rejected) older.rejected.push_back(rejection);
   const auto counts = [&](size_t room) {
     const TuningRecord newer = rejections_of("new", kMaxRecordFindings - room);
     size_t left_out = 0;

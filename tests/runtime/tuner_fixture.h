@@ -97,8 +97,8 @@ class TunerTest : public RuntimeTest {
         .find(tuning_key(*problem_.spec, problem_.direction, problem_.device, problem_.bucket))
         .value_or(TuningRecord{});
   }
-  const UntimedCandidate* rejection(const TuningRecord& record, size_t index) const {
-    for (const UntimedCandidate& candidate : record.rejected) {
+  const TuningRejection* rejection(const TuningRecord& record, size_t index) const {
+    for (const TuningRejection& candidate : record.rejected) {
       if (candidate.config == key_text(space_[index].config)) return &candidate;
     }
     return nullptr;

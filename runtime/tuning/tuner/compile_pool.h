@@ -25,7 +25,7 @@ struct PoolResult {
   // What an earlier run found out about this source: a candidate that it timed or rejected is not compiled. One that is
   // not reached has no binary, because the budget had ended; its source was made to see what is known about it.
   enum class Known { kNothing, kTimed, kRejected, kNotReached } known = Known::kNothing;
-  const UntimedCandidate* rejection = nullptr;  // kRejected: what the earlier record says
+  const TuningRejection* rejection = nullptr;  // kRejected: what the earlier record says
   Result<KernelBinary> binary = Status(Code::kInternal, "not compiled");
   std::string reason;  // CompileWorker's, of a `binary` that is a failure
 };

@@ -42,9 +42,9 @@ void Findings::add_timing(TimedCandidate timing) {
   ++unstored_;
 }
 
-void Findings::add_rejection(UntimedCandidate rejection) {
+void Findings::add_rejection(TuningRejection rejection) {
   // One for the moment leaves the time that this run took before.
-  if (rejection.lasts()) erase_text(record_.timed, rejection.config);
+  if (rejection.is_permanent()) erase_text(record_.timed, rejection.config);
   erase_text(record_.rejected, rejection.config);
   record_.rejected.push_back(std::move(rejection));
   ++unstored_;

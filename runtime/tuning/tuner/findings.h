@@ -28,7 +28,7 @@ class Findings {
 
   // A newer finding about a config takes the place of this run's earlier one.
   void add_timing(TimedCandidate timing);
-  void add_rejection(UntimedCandidate rejection);
+  void add_rejection(TuningRejection rejection);
 
   // Stores when there is enough that is new: TunerOptions::checkpoint_findings and checkpoint_s.
   Status checkpoint();
