@@ -1,15 +1,12 @@
 #include "autotune_cache/choice_record.h"
 
-#include <fmt/format.h>
-
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/config_json.h"
 #include "autotune_cache/tuning_key_json.h"
-#include "compiler/support/config_aliases.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
-#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -23,17 +20,6 @@ constexpr int kChoiceSchema = 1;
 constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning,       ChoiceSource::kNearDevice,
                                            ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic,
                                            ChoiceSource::kFrozen,       ChoiceSource::kOverride};
-
-Result<Json> parsed_config(const std::string& config) {
-  Json json = json_or_null(config);
-  if (json.is_object()) return json;
-  return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
-}
-
-std::string chosen_config(const Json& object) {
-  const auto member = object.is_object() ? object.find("config") : object.end();
-  return member != object.end() && member->is_object() ? dump_json(with_current_names(*member)) : std::string();
-}
 
 }  // namespace
 
@@ -69,7 +55,7 @@ std::string choice_digest(const TuningKey& key, std::string_view generator) {
 }
 
 Result<std::string> format_choice(const ChoiceRecord& choice) {
-  HSTUJIT_ASSIGN_OR_RETURN(Json config, parsed_config(choice.config));
+  HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(choice.config));
   Json json = {{"format", kChoiceFormat},
                {"key", to_json(choice.key)},
                {"generator", choice.generator},
@@ -78,7 +64,7 @@ Result<std::string> format_choice(const ChoiceRecord& choice) {
   if (!choice.device.empty()) json["device"] = choice.device;
   if (!choice.estimates.empty()) json["estimates"] = choice.estimates;
   for (const PassedOver& passed : choice.passed_over) {
-    HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, parsed_config(passed.config));
+    HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, config_to_json(passed.config));
     json["passed_over"].push_back(
         {{"config", std::move(passed_config)}, {"reason", passed.reason}, {"detail", passed.detail}});
   }
@@ -94,7 +80,7 @@ Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view diges
   if (const auto key = json.find("key"); key != json.end()) choice.key = tuning_key_from(*key);
   choice.generator = text_member(json, "generator");
   if (choice_digest(choice.key, choice.generator) != digest) return Status(Code::kIo, "it belongs to another key");
-  choice.config = chosen_config(json);
+  choice.config = config_member(json);
   if (choice.config.empty()) return Status(Code::kIo, "it has no config");
   const auto source = parse_choice_source(text_member(json, "from"));
   if (!source) return Status(Code::kIo, "it does not say what it comes from");
@@ -103,8 +89,8 @@ Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view diges
   choice.estimates = text_member(json, "estimates");
   if (const auto list = json.find("passed_over"); list != json.end() && list->is_array()) {
     for (const Json& item : *list) {
-      if (chosen_config(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");
-      choice.passed_over.push_back({chosen_config(item), text_member(item, "reason"), text_member(item, "detail")});
+      if (config_member(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");
+      choice.passed_over.push_back({config_member(item), text_member(item, "reason"), text_member(item, "detail")});
     }
   }
   const auto exported = json.find("exported");

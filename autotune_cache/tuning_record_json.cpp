@@ -5,12 +5,11 @@
 #include <utility>
 
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/config_json.h"
 #include "autotune_cache/merged_findings.h"
 #include "autotune_cache/tuning_key_json.h"
-#include "compiler/support/config_aliases.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
-#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -23,22 +22,10 @@ constexpr double kLongestTime = 1e12;  // twelve days
 bool is_time(double value) { return value >= kShortestTime && value <= kLongestTime; }
 bool is_spread(double value) { return value >= 0 && value <= kLongestTime; }
 
-Result<Json> config_to_json(const std::string& config) {
-  Json json = json_or_null(config);
-  if (!json.is_object())
-    return Status(Code::kInvalidArgument, fmt::format("config is {}; it must be a JSON object", quote(config)));
-  return json;
-}
-
-std::string config_member(const Json& object, const char* name) {
-  const auto member = object.find(name);
-  return member != object.end() && member->is_object() ? dump_json(with_current_names(*member)) : std::string();
-}
-
 Result<TimedCandidate> timed_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a timed candidate is no object");
   TimedCandidate candidate;
-  candidate.config = config_member(json, "config");
+  candidate.config = config_member(json);
   candidate.workload = text_member(json, "workload");
   candidate.source_digest = text_member(json, "source");
   candidate.median_us = number_member(json, "median_us", -1);
@@ -46,7 +33,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   if (candidate.config.empty() || !is_time(candidate.median_us) || !is_spread(candidate.spread_us))
     return Status(Code::kIo, "a timed candidate has no config or no time");
   if (const auto baseline = json.find("baseline"); baseline != json.end() && baseline->is_object()) {
-    candidate.baseline = {config_member(*baseline, "config"), text_member(*baseline, "source"),
+    candidate.baseline = {config_member(*baseline), text_member(*baseline, "source"),
                           number_member(*baseline, "median_us", -1)};
     if (candidate.baseline.config.empty() || !is_time(candidate.baseline.median_us))
       return Status(Code::kIo, "the baseline of a timed candidate has no config or no time");
@@ -57,7 +44,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
 Result<TuningRejection> rejected_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a rejected candidate is no object");
   TuningRejection candidate;
-  candidate.config = config_member(json, "config");
+  candidate.config = config_member(json);
   candidate.source_digest = text_member(json, "source");
   candidate.reason = text_member(json, "reason");
   candidate.detail = text_member(json, "detail");
@@ -161,7 +148,7 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
   if (record.rows < 0 || record.rows > kMostRows) record.rows = 0;
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
-    return member != json.end() && member->is_object() ? config_member(*member, "config") : std::string();
+    return member != json.end() ? config_member(*member) : std::string();
   };
   record.winner = choice("winner");
   record.heuristic = choice("heuristic");
