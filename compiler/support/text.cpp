@@ -158,4 +158,9 @@ std::string counted(int64_t count, std::string_view noun, std::string_view plura
   return fmt::format("{} {}", count, count == 1 ? noun : plural);
 }
 
+std::string shown_digest(std::string_view digest) {
+  constexpr size_t kDigits = 12;
+  return std::string(digest.substr(0, kDigits));
+}
+
 }  // namespace hstujit

@@ -29,4 +29,7 @@ std::string quote(std::string_view text, size_t longest = kLongestShown);
 std::string counted(int64_t count, std::string_view noun);
 std::string counted(int64_t count, std::string_view noun, std::string_view plural);
 
+// The beginning of a digest: enough to find its file by.
+std::string shown_digest(std::string_view digest);
+
 }  // namespace hstujit

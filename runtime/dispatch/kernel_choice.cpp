@@ -15,8 +15,6 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kShownDigits = 12;
-
 // What a kernel is wanted for.
 struct Wanted {
   const OpSpec& spec;
@@ -104,7 +102,7 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
   }
   choice.source = ChoiceSource::kFrozen;
   choice.tuned = true;
-  choice.why = fmt::format("frozen in {}, {}", frozen.origin(), frozen.checksum().substr(0, kShownDigits));
+  choice.why = fmt::format("frozen in {}, {}", frozen.origin(), shown_digest(frozen.checksum()));
   return choice;
 }
 

@@ -21,8 +21,6 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kShownDigits = 12;  // of a digest: enough to find the file
-
 // What to do under "fail" about a kernel that is not there, and about one that is refused.
 constexpr std::string_view kBringKernels =
     "run hstujit prewarm where the compiler library is, bring its cache here (hstujit cache export), or allow "
@@ -33,11 +31,6 @@ constexpr std::string_view kMendEntry =
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string text_of(const nlohmann::ordered_json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 KernelBinaryPtr stored_binary(const std::string& digest, Artifact artifact) {
@@ -80,8 +73,8 @@ std::string KernelCache::nearest_text(const ArtifactKey& key) {
   if (!known_) known_ = std::make_shared<KnownKeys>(store_.list(), store_.layers());
   const std::optional<NearestEntry> nearest = known_->nearest(key);
   if (!nearest) return {};
-  return fmt::format("; the nearest entry, {} in {}, {}", nearest->digest.substr(0, kShownDigits),
-                     quote(nearest->directory), nearest->sentence());
+  return fmt::format("; the nearest entry, {} in {}, {}", shown_digest(nearest->digest), quote(nearest->directory),
+                     nearest->sentence());
 }
 
 Status KernelCache::missing(const CompileRequest& request, std::string_view policy) {
@@ -90,7 +83,7 @@ Status KernelCache::missing(const CompileRequest& request, std::string_view poli
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
   const std::string kernel = fmt::format("the kernel {} ({}), key {}, for {}", plan.kernel_name,
-                                         describe(request.config), digest.substr(0, kShownDigits), key.arch);
+                                         describe(request.config), shown_digest(digest), key.arch);
   const std::vector<VerifiedFile> refused = refused_artifacts(store_.layers(), key.arch, digest);
   if (refused.empty()) {
     const std::string_view to_do = policy.empty() ? "" : kBringKernels;
@@ -243,7 +236,7 @@ Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const Compi
   if (resources.is_object()) {
     resources.erase("compile_ms");  // entries of the same kernel are the same, byte for byte, whoever compiled it
     binary.info.resources = dump_json(resources);
-    binary.info.nvrtc = text_of(resources, "nvrtc");
+    binary.info.nvrtc = text_member(resources, "nvrtc");
   }
   binary.notes = notes_of(*blobs);
   return binary;

@@ -127,7 +127,7 @@ std::pair<size_t, size_t> distance(const Fields& wanted, const Fields& found, si
 
 // "64" "3f0c12ab34cd" "-a, -b": digests in full tell a reader nothing.
 std::string value_text(const Json& value) {
-  constexpr size_t kLongest = 40, kDigits = 12;
+  constexpr size_t kLongest = 40;
   if (value.is_null()) return "nothing";
   if (value.is_array()) {
     std::string items;
@@ -137,7 +137,7 @@ std::string value_text(const Json& value) {
   }
   const std::string text = value.is_string() ? value.get<std::string>() : dump_json(value);
   const bool digest = text.find_first_not_of("0123456789abcdef") == std::string::npos && text.size() > kLongest;
-  return digest ? text.substr(0, kDigits) : printable(text);
+  return digest ? shown_digest(text) : printable(text);
 }
 
 }  // namespace

@@ -24,11 +24,6 @@ namespace {
 
 constexpr const char* kMemoryOnly = "kernels are compiled again in every process";
 
-// "1 file" "2 files"
-std::string counted(size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 // Files that are passed over for one reason.
 struct PassedOverFiles {
   size_t count = 0;

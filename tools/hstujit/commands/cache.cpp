@@ -35,7 +35,6 @@ struct CacheOptions : Options {
 };
 
 constexpr int kCompressionLevel = 12;  // of zstd: the last before it becomes slow; reading is as quick for any
-constexpr size_t kShownDigits = 12;    // of a digest: enough to find the file
 
 std::string size_in_bytes(std::string& text) {
   const std::optional<int64_t> bytes = whole_size(text);
@@ -62,7 +61,7 @@ void print_kernels(const Json& kernels, bool wide) {
                {"role"},
                {"directory", Align::kLeft, Show::kWide}});
   for (const Json& kernel : kernels) {
-    table.add({text_of(kernel, "digest").substr(0, kShownDigits), text_of(kernel, "kernel"), text_of(kernel, "arch"),
+    table.add({shown_digest(text_of(kernel, "digest")), text_of(kernel, "kernel"), text_of(kernel, "arch"),
                text_of(kernel, "nvrtc"), text_of(member(kernel, "resources"), "registers"),
                number_text(kernel, "bytes", 1, 1.0 / 1024), date_text(number_of(kernel, "last_used")),
                text_of(kernel, "role"), text_of(kernel, "directory")});
@@ -85,7 +84,7 @@ void print_records(const Json& records, bool wide, bool shipped) {
                {"directory", Align::kLeft, Show::kWide}});
   for (const Json& record : records) {
     if (!shipped && is_shipped(record)) continue;
-    table.add({text_of(record, "digest").substr(0, kShownDigits), text_of(record, "op"), text_of(record, "direction"),
+    table.add({shown_digest(text_of(record, "digest")), text_of(record, "op"), text_of(record, "direction"),
                text_of(record, "device"), bucket_text(record), config_text(member(record, "winner")),
                text_of(record, "timed"), text_of(record, "rejected"), text_of(record, "role"),
                text_of(record, "directory")});

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -65,7 +66,7 @@ size_t print_report(const Json& report, const Options&) {
   const Json& library = member(report, "library");
   Fields fields;
   fields.add("hstujit",
-             fmt::format("{}, generator {}", text_of(library, "version"), text_of(library, "generator").substr(0, 12)));
+             fmt::format("{}, generator {}", text_of(library, "version"), shown_digest(text_of(library, "generator"))));
   add_part(fields, "CUDA driver", member(report, "driver"));
   int ordinal = 0;
   for (const Json& device : member(report, "devices")) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/report.h"
@@ -33,7 +34,7 @@ void add_miss(Fields& fields, const Json& miss) {
                     Tone::kBad));
   }
   if (const Json& nearest = member(miss, "nearest"); nearest.is_object()) {
-    fields.add("    nearest", fmt::format("{} in {} {}", text_of(nearest, "digest").substr(0, 12),
+    fields.add("    nearest", fmt::format("{} in {} {}", shown_digest(text_of(nearest, "digest")),
                                           text_of(nearest, "directory"), text_of(nearest, "sentence")));
   }
 }
