@@ -18,6 +18,9 @@ inline constexpr size_t kLongestDeviceName = 128;  // bytes: it is a part of eve
 // Batches of up to twice as many sequences are looked at one by one. Devices have some hundreds.
 inline constexpr int64_t kMaxMultiprocessors = 65536;
 
+// Bytes of a multiprocessor's shared memory that the system keeps of each resident CTA.
+inline constexpr int64_t kReservedSharedMemory = 1024;
+
 struct DeviceSpec {
   std::string name;  // "NVIDIA H200"
   std::string arch;  // "sm_90a": compute capability with suffix; what NVRTC is given
@@ -29,6 +32,8 @@ struct DeviceSpec {
 
   bool operator==(const DeviceSpec&) const = default;
   int capability() const;  // 90 for sm_90a, 80 for sm_80; -1 for an arch that is none
+  // Bytes of a multiprocessor: one CTA may use all but those that are kept of it.
+  int64_t multiprocessor_shared_memory() const { return shared_memory + kReservedSharedMemory; }
 
   static constexpr auto fields() {
     using D = DeviceSpec;

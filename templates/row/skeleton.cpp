@@ -6,7 +6,6 @@
 
 #include "compiler/support/integers.h"
 #include "compiler/support/text.h"
-#include "templates/common/sm90/machine.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
 
@@ -127,8 +126,8 @@ void reject_ring(const RowSpec& spec, Direction direction, const RowConfig& conf
     reasons.push_back({"alignment", fmt::format("rows of {} elements are not copied {} bytes at a time",
                                                 spec.interface(direction).width, kBulkBytes)});
   const int64_t block = resources.ring_bytes + static_bytes(spec.interface(direction), config, resources);
-  const int64_t bytes = config.blocks_per_sm * (block + sm90::kReservedBytes);
-  if (bytes > device.shared_memory + sm90::kReservedBytes)
+  const int64_t bytes = config.blocks_per_sm * (block + kReservedSharedMemory);
+  if (bytes > device.multiprocessor_shared_memory())
     reasons.push_back(
         {"shared_memory", fmt::format("{} with {} bytes of rows on their way and of sums; a multiprocessor has {}",
                                       counted(config.blocks_per_sm, "CTA"), block, device.shared_memory)});

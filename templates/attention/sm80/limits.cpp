@@ -9,7 +9,6 @@ namespace hstujit::sm80 {
 namespace {
 
 constexpr int kCapability = 80;
-constexpr int64_t kSharedPerBlock = 1024;  // what the system keeps for itself of each resident CTA
 
 }  // namespace
 
@@ -48,12 +47,12 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
 std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, int64_t blocks,
                                         const DeviceSpec& device) {
   std::vector<Rejection> reasons;
-  const int64_t capacity = device.shared_memory + kSharedPerBlock;
-  if (blocks * (shared_bytes + kSharedPerBlock) > capacity) {
+  const int64_t capacity = device.multiprocessor_shared_memory();
+  if (blocks * (shared_bytes + kReservedSharedMemory) > capacity) {
     reasons.push_back({"shared_memory",
                        fmt::format("{} CTA(s) of {} bytes of shared memory, and {} that the system reserves for each, "
                                    "exceed the {} bytes of a multiprocessor",
-                                   blocks, shared_bytes, kSharedPerBlock, capacity)});
+                                   blocks, shared_bytes, kReservedSharedMemory, capacity)});
   }
   if (blocks * threads > device.max_threads) {
     reasons.push_back({"threads", fmt::format("{} CTA(s) of {} threads exceed the {} threads of a multiprocessor",

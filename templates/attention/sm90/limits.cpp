@@ -89,13 +89,12 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
 std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t threads, int64_t shared_bytes,
                                         int64_t shared_bytes_resident, const DeviceSpec& device) {
   std::vector<Rejection> reasons;
-  // DeviceSpec has what one CTA may use; a multiprocessor has what it reserves for one CTA more.
-  const int64_t shared_total = device.shared_memory + 1024;
+  const int64_t shared_total = device.multiprocessor_shared_memory();
   if (shared_bytes_resident > shared_total) {
     reasons.push_back(
         {"shared_memory",
-         fmt::format("{} of {} bytes, 1024 more reserved for each, exceed the {} bytes of a multiprocessor",
-                     counted(config.blocks_per_sm, "CTA"), shared_bytes, shared_total)});
+         fmt::format("{} of {} bytes, {} more reserved for each, exceed the {} bytes of a multiprocessor",
+                     counted(config.blocks_per_sm, "CTA"), shared_bytes, kReservedSharedMemory, shared_total)});
   }
   if (threads * config.blocks_per_sm > device.max_threads) {
     reasons.push_back({"threads", fmt::format("{} of {} threads exceed {}", counted(config.blocks_per_sm, "CTA"),

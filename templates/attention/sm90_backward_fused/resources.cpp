@@ -78,7 +78,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   shared_bytes = total(stationary_stages, schedule_sequences);
   if (per_sequence) {
     const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));
-    const int64_t room = kSharedLimit / config.blocks_per_sm - kReservedBytes - shared_bytes;
+    const int64_t room = kSharedLimit / config.blocks_per_sm - kReservedSharedMemory - shared_bytes;
     first_smem_accum_tile = q_tiles_of_one_partial(params, config);
     smem_accum_tiles = std::max(room, int64_t{0}) / sum_bytes;
     shared_bytes += smem_accum_tiles * sum_bytes;

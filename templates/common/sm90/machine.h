@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "compiler/spec/device_spec.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit::sm90 {
@@ -11,7 +12,6 @@ namespace hstujit::sm90 {
 inline constexpr int64_t kSwizzleBytes = 128;
 inline constexpr int64_t kTileColumns = 64;      // 16-bit elements in kSwizzleBytes
 inline constexpr int64_t kSharedLimit = 233472;  // bytes of shared memory of a multiprocessor
-inline constexpr int64_t kReservedBytes = 1024;  // of them, for each CTA
 inline constexpr int64_t kRegisterFile = 65536;  // 32-bit registers
 inline constexpr int64_t kMaxRegisters = 240;    // of a thread: leaves the compiler's reserve below the 255 there are
 
@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxRegisters = 240;    // of a thread: leaves the comp
 inline constexpr int64_t kTailBoxRows = 16;
 
 // Of `blocks` CTAs with `bytes` each.
-inline int64_t resident_bytes(int64_t bytes, int64_t blocks) { return (bytes + kReservedBytes) * blocks; }
+inline int64_t resident_bytes(int64_t bytes, int64_t blocks) { return (bytes + kReservedSharedMemory) * blocks; }
 
 // Registers of each thread at launch, when the file is shared out evenly. Warps are dealt out to the four partitions,
 // each of which has a quarter of the file.

@@ -12,9 +12,8 @@ namespace {
 constexpr int64_t kTileUnit = 64;
 constexpr int64_t kWarpgroup = 128;
 constexpr int64_t kPieceBytes = 16, kLinePieces = gemm::kLineBytes / kPieceBytes;  // as in shared.cuh
-constexpr int64_t kReservedBytes = 1024;  // of shared memory, that the system keeps of each CTA
-constexpr int64_t kRegisters = 65536;     // of a multiprocessor
-constexpr int64_t kRegisterUnit = 8;      // registers come in multiples of it
+constexpr int64_t kRegisters = 65536;                                              // of a multiprocessor
+constexpr int64_t kRegisterUnit = 8;                                               // registers come in multiples of it
 constexpr int64_t kBlockRows = 16;
 constexpr int64_t kColumnSumRegisters =
     40;  // of a thread that adds up columns, too: 256 x 128 spills then, and is refused
@@ -56,7 +55,7 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
 }
 
 int64_t Resources::resident(const DeviceSpec& device) const {
-  const int64_t by_shared = (device.shared_memory + kReservedBytes) / (shared_bytes + kReservedBytes);
+  const int64_t by_shared = device.multiprocessor_shared_memory() / (shared_bytes + kReservedSharedMemory);
   const int64_t by_registers = kRegisters / (threads * round_up(registers_taken, kRegisterUnit));
   return std::min({by_shared, by_registers, device.max_threads / threads});
 }

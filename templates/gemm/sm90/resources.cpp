@@ -39,7 +39,7 @@ Resources::Resources(const GemmSpec& spec, const GemmConfig& config) {
   if (config.split_k == 1 && config.cluster_k == 1) {
     // All of a tile, so that it leaves while the next one is multiplied; else two pieces in turn.
     const int64_t pieces = store_pieces(config), warps = 4 * config.consumers;
-    const bool whole = shared_bytes + pieces * warps * kPieceBytes <= sm90::kSharedLimit - sm90::kReservedBytes;
+    const bool whole = shared_bytes + pieces * warps * kPieceBytes <= sm90::kSharedLimit - kReservedSharedMemory;
     store_buffers = whole ? pieces : std::min<int64_t>(pieces, 2);
     shared_bytes += store_buffers * warps * kPieceBytes;
   }

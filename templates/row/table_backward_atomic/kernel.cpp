@@ -88,8 +88,8 @@ struct RowTableBackwardAtomic {
     if (threads > device.max_threads)
       reasons.push_back({"threads", fmt::format("{} threads of {} CTAs; a multiprocessor has {}", threads,
                                                 config.blocks_per_sm, device.max_threads)});
-    if (resources.stages < kMinStages || config.blocks_per_sm * (resources.shared_bytes + sm90::kReservedBytes) >
-                                             device.shared_memory + sm90::kReservedBytes)
+    if (resources.stages < kMinStages ||
+        config.blocks_per_sm * (resources.shared_bytes + kReservedSharedMemory) > device.multiprocessor_shared_memory())
       reasons.push_back({"shared_memory", fmt::format("{} CTAs with {} tiles of {} bytes at least",
                                                       config.blocks_per_sm, kMinStages, resources.stage_bytes)});
     const int64_t cap = sm90::even_registers(resources.threads, config.blocks_per_sm);

@@ -43,7 +43,7 @@ Resources::Resources(const RowSpec& spec, const RowConfig& config) {
   int64_t recent_bytes = 0;
   for (recent_rows = kMaxRecentRows;; recent_rows /= 2) {
     recent_bytes = std::max(kNoRecentBytes, (tables - 1) * recent_rows * (groups * interface.width + consumers) * 4);
-    stages = (sm90::kSharedLimit / config.blocks_per_sm - sm90::kReservedBytes - recent_bytes) / stage_bytes;
+    stages = (sm90::kSharedLimit / config.blocks_per_sm - kReservedSharedMemory - recent_bytes) / stage_bytes;
     if (stages >= kFewStages || recent_rows == kMinRecentRows) break;
   }
   stages = std::min(stages, kMaxStages);
