@@ -115,8 +115,6 @@ std::string nvcc_target(const DeviceSpec& device) {
   return fmt::format("-gencode arch=compute_{0},code=sm_{0}", number);
 }
 
-std::string launcher_file(const LaunchPlan& plan) { return plan.kernel_name + "_main.cu"; }
-
 std::string print_launcher(const OpSpec& spec, Direction direction, const LaunchPlan& plan, const DeviceSpec& device) {
   const Signature signature = spec.signature(direction);
   const Command& command = has_sequences(signature) ? kOfSequences : kOfRows;
@@ -124,8 +122,8 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "// Launches {0} on random input and prints its time.\n"
       "// Build: nvcc -std=c++17 {1} {2} -o {0}\n"
       "// Run:   ./{0} {3}\n"
-      "#include \"{0}.cu\"\n",
-      plan.kernel_name, nvcc_target(device), launcher_file(plan), command.usage);
+      "#include \"{4}\"\n",
+      plan.kernel_name, nvcc_target(device), launcher_file(plan), command.usage, source_file(plan));
   text += kLauncherSupport;
   text += print_choices(signature);
   text += fmt::format(

@@ -9,15 +9,13 @@
 
 namespace hstujit {
 
-// Where it belongs: beside the kernel's source, KERNEL_NAME.cu, which it includes. `hstujit emit` writes both.
-std::string launcher_file(const LaunchPlan& plan);  // "KERNEL_NAME_main.cu"
-
 // nvcc's options for the device's own architecture. Spelled out: -arch=sm_90a of CUDA 13 compiles for sm_90, too, where
 // there is no wgmma.
 std::string nvcc_target(const DeviceSpec& device);
 
-// It links against nothing but the CUDA runtime, from which it also gets the driver's tensor map encoder. The first
-// lines say how it is built for `device`; what the signature leaves open is one struct of constants below them.
+// The text of launcher_file(), which includes source_file(). It links against nothing but the CUDA runtime, from which
+// it also gets the driver's tensor map encoder. The first lines say how it is built for `device`; what the signature
+// leaves open is one struct of constants below them.
 std::string print_launcher(const OpSpec& spec, Direction direction, const LaunchPlan& plan, const DeviceSpec& device);
 
 }  // namespace hstujit

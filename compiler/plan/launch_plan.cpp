@@ -34,6 +34,9 @@ Layout layout_of(ParamSlot::Kind kind) {
 
 }  // namespace
 
+std::string source_file(const LaunchPlan& plan) { return plan.kernel_name + ".cu"; }
+std::string launcher_file(const LaunchPlan& plan) { return plan.kernel_name + "_main.cu"; }
+
 GridFactor constant_factor(int64_t value) {
   GridFactor factor;
   factor.constant = value;

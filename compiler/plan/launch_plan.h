@@ -105,6 +105,11 @@ struct LaunchPlan {
   std::vector<FollowingKernel> following;  // in the order in which they run
 };
 
+// Names of the files that `hstujit emit` writes: the kernel's source, and a program that launches it, which includes
+// it.
+std::string source_file(const LaunchPlan& plan);    // "KERNEL_NAME.cu"
+std::string launcher_file(const LaunchPlan& plan);  // "KERNEL_NAME_main.cu"
+
 GridFactor constant_factor(int64_t value);
 
 // ceil(integer argument / divisor)

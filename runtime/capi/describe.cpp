@@ -1,6 +1,7 @@
 // What the library can do, as JSON: operators, config schema, environment, configs.
 
 #include "compiler/spec/batch.h"
+#include "compiler/spec/fields_json.h"
 #include "compiler/spec/schema.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
@@ -199,11 +200,7 @@ hstujit_status hstujit_config_describe(const hstujit_config* config, hstujit_tex
     Json instances = Json::array();
     for (const Instance& instance : value.instances) instances.push_back(instance_json(instance, to_count));
     const Json json = {{"device", value.device ? Json(to_json(*value.device)) : Json(nullptr)},
-                       {"tuning",
-                        {{"length_mode", to_string(value.tuning.length_mode)},
-                         {"budget_s", value.tuning.budget_s},
-                         {"exhaustive", value.tuning.exhaustive},
-                         {"deterministic", value.tuning.deterministic}}},
+                       {"tuning", fields_to_json(value.tuning)},
                        {"instances", std::move(instances)}};
     return give_text(dump_json(json, 2), out);
   });

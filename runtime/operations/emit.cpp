@@ -1,6 +1,4 @@
 // Writes the generated source of each kernel that a config needs, its IR, and a program that runs it.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "compiler/plan/skeleton.h"
@@ -18,8 +16,8 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   HSTUJIT_ASSIGN_OR_RETURN(const KernelChoice choice,
                            choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction));
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(choice.config.skeleton));
-  const std::string kernel = skeleton->launch_plan(*spec, choice.config, device).kernel_name;
-  row["kernel"] = kernel;
+  const LaunchPlan plan = skeleton->launch_plan(*spec, choice.config, device);
+  row["kernel"] = plan.kernel_name;
   row["config"] = to_json(choice.config);
   row["describe"] = describe(choice.config);
   choice.write(row);
@@ -27,12 +25,12 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   HSTUJIT_ASSIGN_OR_RETURN(const Blobs blobs,
                            compiler->emit({spec, task.direction, choice.config, device, engine.lineinfo()}));
   row["files"] = Json::object();
-  constexpr std::pair<const char*, const char*> kFiles[] = {
-      {"source", "{}.cu"}, {"ir", "{}.mlir"}, {"launcher", "{}_main.cu"}};
-  for (const auto& [blob, pattern] : kFiles) {
+  const std::pair<const char*, std::string> files[] = {
+      {"source", source_file(plan)}, {"ir", plan.kernel_name + ".mlir"}, {"launcher", launcher_file(plan)}};
+  for (const auto& [blob, name] : files) {
     const auto found = blobs.find(blob);
     if (found == blobs.end()) continue;
-    const std::filesystem::path path = folder / fmt::format(fmt::runtime(pattern), kernel);
+    const std::filesystem::path path = folder / name;
     HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, found->second));
     row["files"][blob] = path.string();
   }
