@@ -84,11 +84,12 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
   return Status(Code::kUnsupported, fmt::format("config {} is rejected: {}", describe(config), text));
 }
 
-// `module`: before any pass.
-Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
-                           const std::vector<EmbeddedTemplate>& templates, const nlohmann::ordered_json& schema,
-                           const OpSpec& spec, Direction direction, const KernelConfig& config,
-                           const DeviceSpec& device) {
+}  // namespace
+
+Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleton,
+                                  const std::vector<EmbeddedTemplate>& templates, const nlohmann::ordered_json& schema,
+                                  const OpSpec& spec, Direction direction, const KernelConfig& config,
+                                  const DeviceSpec& device) {
   HSTUJIT_RETURN_IF_ERROR(check_accepted(skeleton, spec, direction, config, device));
   HSTUJIT_ASSIGN_OR_RETURN(const Activation activation, parse_activation(activation_of(config)));
 
@@ -126,26 +127,13 @@ Result<EmittedKernel> emit(mlir::ModuleOp module, const Skeleton& skeleton,
   return kernel;
 }
 
-}  // namespace
-
-Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<EmbeddedTemplate>& templates,
-                                const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
-                                const KernelConfig& config, const DeviceSpec& device) {
-  const auto context = make_context();
-  HSTUJIT_ASSIGN_OR_RETURN(const Module module, build_module(*context, spec));
-  return emit(*module, skeleton, templates, schema, spec, direction, config, device);
-}
-
-Result<EmittedKernel> emit_module(mlir::ModuleOp module, const OpSpec& spec, Direction direction,
-                                  const KernelConfig& config, const DeviceSpec& device) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(config.skeleton));
-  return emit(module, *skeleton, embedded_templates(), operator_schema(spec.op()), spec, direction, config, device);
-}
-
 Result<EmittedKernel> emit_kernel(const OpSpec& spec, Direction direction, const KernelConfig& config,
                                   const DeviceSpec& device) {
   HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(config.skeleton));
-  return emit_with(*skeleton, embedded_templates(), operator_schema(spec.op()), spec, direction, config, device);
+  const auto context = make_context();
+  HSTUJIT_ASSIGN_OR_RETURN(const Module module, build_module(*context, spec));
+  return emit_module(*module, *skeleton, embedded_templates(), operator_schema(spec.op()), spec, direction, config,
+                     device);
 }
 
 }  // namespace hstujit

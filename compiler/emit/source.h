@@ -30,14 +30,11 @@ struct EmittedKernel {
 Result<EmittedKernel> emit_kernel(const OpSpec& spec, Direction direction, const KernelConfig& config,
                                   const DeviceSpec& device);
 
-// The same for a skeleton and templates that are not those of the build; `schema` is operator_schema() of the spec's
-// operator.
-Result<EmittedKernel> emit_with(const Skeleton& skeleton, const std::vector<EmbeddedTemplate>& templates,
-                                const nlohmann::ordered_json& schema, const OpSpec& spec, Direction direction,
-                                const KernelConfig& config, const DeviceSpec& device);
-
-// The same of `module`, IR that the operator's builder might have given: no pass has run. The passes run on it.
-Result<EmittedKernel> emit_module(mlir::ModuleOp module, const OpSpec& spec, Direction direction,
-                                  const KernelConfig& config, const DeviceSpec& device);
+// The same of `module`, the operator's IR on which no pass has run, for any skeleton and templates; `schema` is
+// operator_schema() of the spec's operator. The passes run on the module.
+Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleton,
+                                  const std::vector<EmbeddedTemplate>& templates, const nlohmann::ordered_json& schema,
+                                  const OpSpec& spec, Direction direction, const KernelConfig& config,
+                                  const DeviceSpec& device);
 
 }  // namespace hstujit

@@ -131,13 +131,6 @@ Result<Resources> resources_from_log(std::string_view log, std::string_view entr
   return resources;
 }
 
-Result<std::vector<std::string>> cubin_entries(std::string_view bytes) {
-  HSTUJIT_ASSIGN_OR_RETURN(const Cubin cubin, parse_cubin(bytes));
-  std::vector<std::string> names;
-  for (const CubinKernel& kernel : cubin.kernels) names.push_back(kernel.name);
-  return names;
-}
-
 Result<Resources> resources_from_cubin(std::string_view bytes, std::string_view entry) {
   HSTUJIT_ASSIGN_OR_RETURN(const Cubin cubin, parse_cubin(bytes));
   const auto kernel = std::find_if(cubin.kernels.begin(), cubin.kernels.end(),

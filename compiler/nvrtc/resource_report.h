@@ -50,9 +50,6 @@ Result<Resources> resources_from_cubin(std::string_view cubin, std::string_view 
 Result<Resources> merged_resources(std::string_view cubin, std::string_view log,
                                    const std::vector<std::string>& entries);
 
-// Names of the kernels that a cubin defines, in order of its symbol table.
-Result<std::vector<std::string>> cubin_entries(std::string_view cubin);
-
 // Why a kernel with these resources and this log is not to be used; empty for a good one.
 std::vector<KernelReject> reject_reasons(const Resources& resources, std::string_view log);
 

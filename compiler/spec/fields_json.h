@@ -117,14 +117,6 @@ void read_fields(const Json& json, const std::string& path, T& object, Mistakes&
   read_slots(json, path, field_slots(object), mistakes, extra);
 }
 
-// The same for what programs have written: fails with the first mistake.
-template <typename T>
-Status fields_from_json(const Json& json, const std::string& path, T& object) {
-  Mistakes mistakes;
-  read_fields(json, path, object, mistakes);
-  return mistakes.first();
-}
-
 // {"properties": {...}, "required": [...]} of a type with its defaults.
 template <typename T>
 Json fields_schema() {

@@ -14,6 +14,7 @@
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 #include "compiler/spec/operators/jagged_dense_bmm_broadcast_add/spec.h"
+#include "tests/emit/emit_with.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
 

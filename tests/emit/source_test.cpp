@@ -9,11 +9,13 @@
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/launcher.h"
 #include "compiler/generator/generator_digest.h"
+#include "compiler/nvrtc/cubin.h"
 #include "compiler/nvrtc/nvrtc.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/code_text.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
+#include "tests/emit/emit_with.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
 
@@ -235,9 +237,9 @@ TEST(Source, KernelsThatFollowAreOfTheSameCubin) {
   input.arch = device.arch;
   const auto output = (*nvrtc)->compile(input);
   ASSERT_TRUE(output.ok()) << output.status().message();
-  const auto entries = cubin_entries(output->cubin);
-  ASSERT_TRUE(entries.ok());
-  EXPECT_EQ(entries->size(), 2u);
+  const auto cubin = parse_cubin(output->cubin);
+  ASSERT_TRUE(cubin.ok());
+  EXPECT_EQ(cubin->kernels.size(), 2u);
   input.others.emplace_back("another");
   EXPECT_EQ((*nvrtc)->compile(input).status().code(), Code::kCompileFailed) << "a kernel that is not there";
 }

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "tests/emit/emit_with.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/emulation/emulated_kernel.h"
 

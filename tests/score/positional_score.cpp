@@ -90,7 +90,9 @@ Module positional_module(mlir::MLIRContext& context, const OpSpec& spec) {
 Result<EmittedKernel> emit_positional(const OpSpec& spec, Direction direction, const KernelConfig& config,
                                       const DeviceSpec& device) {
   const auto context = make_context();
-  return emit_module(*positional_module(*context, spec), spec, direction, config, device);
+  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(config.skeleton));
+  return emit_module(*positional_module(*context, spec), *skeleton, embedded_templates(), operator_schema(spec.op()),
+                     spec, direction, config, device);
 }
 
 std::string positional_mistakes(HostCall& call, const OpSpec& spec, Direction direction) {
