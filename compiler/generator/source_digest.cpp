@@ -49,6 +49,7 @@ constexpr LeftOut kLeftOut[] = {
     {"compiler/spec/", "/json_place.cpp", "messages"},
     {"compiler/spec/", "/aliases.cpp", "other names in a config, the key has the values"},
     {"compiler/spec/", "/device_spec.cpp", "a file's values, the key has what counts of them"},
+    {"compiler/support/", "/status.cpp", "messages"},
     {"compiler/support/", "/suggest.cpp", "messages"},
     {"compiler/support/", "/config_aliases.cpp", "names of earlier libraries, the key has those of today"},
     {"compiler/support/", "/json.cpp", "text that is read, and the comment above a source"},

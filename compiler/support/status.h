@@ -7,6 +7,7 @@
 #include <cassert>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -37,6 +38,8 @@ inline Code code_from(int value) {
   const bool known = value >= static_cast<int>(Code::kOk) && value <= static_cast<int>(Code::kInternal);
   return known ? static_cast<Code>(value) : Code::kInternal;
 }
+
+std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 
 class [[nodiscard]] Status {
  public:

@@ -202,44 +202,6 @@ void TaskProgress::done(const Task& task) {
   report_progress(options_, done_, total_, verb_ + " " + task.label());
 }
 
-std::string_view code_name(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "ok";
-    case Code::kInvalidArgument:
-      return "invalid_argument";
-    case Code::kInvalidConfig:
-      return "invalid_config";
-    case Code::kUnsupported:
-      return "unsupported";
-    case Code::kNotFound:
-      return "not_found";
-    case Code::kNoDriver:
-      return "no_driver";
-    case Code::kNoCompiler:
-      return "no_compiler";
-    case Code::kNoDevice:
-      return "no_device";
-    case Code::kCompileFailed:
-      return "compile_failed";
-    case Code::kDriverError:
-      return "driver_error";
-    case Code::kCacheMiss:
-      return "cache_miss";
-    case Code::kNotPrepared:
-      return "not_prepared";
-    case Code::kOutOfMemory:
-      return "out_of_memory";
-    case Code::kCheckFailed:
-      return "check_failed";
-    case Code::kIo:
-      return "io";
-    case Code::kInternal:
-      return "internal";
-  }
-  return "unknown";
-}
-
 Json error_json(const Status& status) { return {{"code", code_name(status.code())}, {"message", status.message()}}; }
 
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend) {

@@ -116,7 +116,6 @@ class TaskProgress {
 };
 
 Json error_json(const Status& status);  // {"code": "no_device", "message": "..."}
-std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 
 // The op of a task, on the options' backend.
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend);
