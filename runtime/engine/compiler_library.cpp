@@ -14,7 +14,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr char kFile[] = "libhstujit_compiler.so";
+constexpr char kCompilerFile[] = "libhstujit_compiler.so";
 
 // How far a request goes.
 enum class Stage { kSource, kNvrtc, kCompile };
@@ -23,7 +23,7 @@ enum class Stage { kSource, kNvrtc, kCompile };
 // of address space, with NVRTC 13.0 and any kernel: 12 MiB for the library, 10 for a source, 110 for NVRTC, 90 for a
 // compile and 20 for each further one that is under way.
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr size_t kLibraryBytes = 32 * kMiB;
+constexpr size_t kCompilerLibraryBytes = 32 * kMiB;
 
 size_t bytes_for(Stage stage, bool has_nvrtc, size_t others) {
   constexpr size_t kSource = 32 * kMiB, kNvrtc = 128 * kMiB, kCompile = 128 * kMiB, kFurther = 64 * kMiB;
@@ -135,12 +135,12 @@ std::string library_name(const std::string& what, const Environment& environment
 }
 
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) {
-  HSTUJIT_RETURN_IF_ERROR(check_memory_left(kLibraryBytes, "the compiler library"));
+  HSTUJIT_RETURN_IF_ERROR(check_memory_left(kCompilerLibraryBytes, "the compiler library"));
   // LLVM keeps thread-local state and exit handlers: unloading it is not safe.
   HSTUJIT_ASSIGN_OR_RETURN(
       DynamicLibrary library,
       DynamicLibrary::open(library_name("the compiler library", environment, Env::kCompilerLibrary),
-                           library_candidates(environment, Env::kCompilerLibrary, kFile), Code::kNoCompiler,
+                           library_candidates(environment, Env::kCompilerLibrary, kCompilerFile), Code::kNoCompiler,
                            DynamicLibrary::Keep::kForever));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, library.function<decltype(hstujit_compiler_abi)>("hstujit_compiler_abi"));
   if (const int found = abi(); found != HSTUJIT_COMPILER_ABI) {

@@ -15,13 +15,12 @@ namespace hstujit {
 
 namespace {
 
-constexpr char kFile[] = "libhstujit_host.so";
+constexpr char kHostFile[] = "libhstujit_host.so";
 constexpr size_t kErrorBytes = 1024;
 
 // LLVM ends a process whose memory runs out. What it may need is three times what it was seen to take: 80 MiB of
 // address space for the library, and 20 for the largest kernel.
-constexpr size_t kMiB = size_t{1} << 20;
-constexpr size_t kLibraryBytes = 128 * kMiB, kKernelBytes = 64 * kMiB;
+constexpr size_t kHostLibraryBytes = size_t{128} << 20, kHostKernelBytes = size_t{64} << 20;
 
 struct HostFunctions {
   explicit HostFunctions(DynamicLibrary opened) : library(std::move(opened)) {}
@@ -70,7 +69,7 @@ class HostLibrary final : public HostBackend {
   explicit HostLibrary(std::shared_ptr<const HostFunctions> functions) : functions_(std::move(functions)) {}
 
   Result<HostKernelPtr> create(const OpSpec& spec, Direction direction) const override {
-    HSTUJIT_RETURN_IF_ERROR(check_memory_left(kKernelBytes, "the host backend"));
+    HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostKernelBytes, "the host backend"));
     const nlohmann::ordered_json request = {
         {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}};
     char error[kErrorBytes] = {};
@@ -93,10 +92,10 @@ class HostLibrary final : public HostBackend {
 }  // namespace
 
 Result<HostBackendPtr> open_host_library(const Environment& environment) {
-  HSTUJIT_RETURN_IF_ERROR(check_memory_left(kLibraryBytes, "the host backend"));
+  HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostLibraryBytes, "the host backend"));
   HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary library,
                            DynamicLibrary::open(library_name("the host backend", environment, Env::kHostLibrary),
-                                                library_candidates(environment, Env::kHostLibrary, kFile),
+                                                library_candidates(environment, Env::kHostLibrary, kHostFile),
                                                 Code::kNoCompiler, DynamicLibrary::Keep::kForever));
   const auto functions = std::make_shared<HostFunctions>(std::move(library));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, functions->library.function<decltype(hstujit_host_abi)>("hstujit_host_abi"));
