@@ -1,7 +1,8 @@
 # cmake -DROOT=<tree> -DDEPS=<file> -P check_includes.cmake
 #
 # Fails when a file of a layer includes a header of a layer that is not among its DEPS, so that an include works only
-# where the link line agrees with it. DEPS is a script that sets HSTUJIT_DEPS_<layer> for each layer of the build.
+# where the link line agrees with it; and when a file of a folder includes a header of a later folder of its layer, where
+# those have an order. DEPS is a script that sets HSTUJIT_DEPS_<layer> for each layer of the build.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/layers.cmake)
 include(${DEPS})
@@ -21,6 +22,31 @@ function(layer_of path out)
   endforeach()
 endfunction()
 
+# out = the one of the layer's folders that have an order in which `path` lies; empty when it lies in none.
+function(part_of path layer out)
+  set(${out} "" PARENT_SCOPE)
+  foreach(part IN LISTS HSTUJIT_PARTS_${layer})
+    if(path MATCHES "^${HSTUJIT_FOLDER_${layer}}/${part}/")
+      set(${out} ${part} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# `file` of `layer` includes `header` of the same layer.
+function(check_parts file layer header)
+  part_of(${file} ${layer} part)
+  part_of(${header} ${layer} used)
+  if(NOT part OR NOT used OR "${part}:${used}" IN_LIST HSTUJIT_PARTS_BOTH_WAYS_${layer})
+    return()
+  endif()
+  list(FIND HSTUJIT_PARTS_${layer} ${part} place)
+  list(FIND HSTUJIT_PARTS_${layer} ${used} place_used)
+  if(place_used GREATER place)
+    message(SEND_ERROR "${file} includes \"${header}\", which lies in a later folder of layer \"${layer}\": ${HSTUJIT_PARTS_${layer}}")
+  endif()
+endfunction()
+
 set(checked 0)
 foreach(folder IN ITEMS compiler templates autotune_cache runtime tools)
   file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.hpp ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.c)
@@ -34,7 +60,11 @@ foreach(folder IN ITEMS compiler templates autotune_cache runtime tools)
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*$" "\\1" header "${line}")
       layer_of(${header} used)
-      if(NOT used OR used STREQUAL layer OR header IN_LIST HSTUJIT_BOUNDARY_HEADERS)
+      if(used STREQUAL layer)
+        check_parts(${file} ${layer} ${header})
+        continue()
+      endif()
+      if(NOT used OR header IN_LIST HSTUJIT_BOUNDARY_HEADERS)
         continue()
       endif()
       if(NOT used IN_LIST HSTUJIT_DEPS_${layer} OR used IN_LIST HSTUJIT_LINK_ONLY_${layer})

@@ -37,6 +37,11 @@ set(HSTUJIT_ALLOWED_host support generator spec plan ir passes)
 set(HSTUJIT_ALLOWED_runtime support generator spec plan templates skeletons cache)
 set(HSTUJIT_ALLOWED_tools support)
 
+# The folders of a layer where they have an order, too: a file includes headers of its own folder and of those before it.
+set(HSTUJIT_PARTS_runtime driver launch engine tuning/data tuning/timing tuning/worker dispatch tuning/tuner operations capi)
+# Pairs of which the first may include what comes after it: a launch may tune, and the tuner prepares ops.
+set(HSTUJIT_PARTS_BOTH_WAYS_runtime dispatch:tuning/tuner)
+
 # Linked but not included: plan declares skeletons(), the generated table of the build defines it.
 set(HSTUJIT_LINK_ONLY_plan skeletons)
 

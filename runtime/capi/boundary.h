@@ -11,9 +11,9 @@
 
 #include "compiler/spec/config.h"
 #include "hstujit/hstujit.h"
+#include "runtime/dispatch/miss_record.h"
 #include "runtime/dispatch/op.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/miss_record.h"
 
 struct hstujit_context {
   hstujit::EnginePtr engine;

@@ -224,9 +224,8 @@ Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext
   return modules_.emplace(key, std::move(loaded)).first->second;
 }
 
-void Engine::record_miss(const MissRecord& miss) {
+void Engine::record_miss(const std::string& line) {
   if (!environment_.is_set(Env::kRecord)) return;
-  const std::string line = format_miss(miss);
   {
     const std::lock_guard lock(mutex_);
     if (!recorded_.insert(line).second) return;

@@ -18,7 +18,6 @@
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/engine/host_library.h"
 #include "runtime/engine/kernel_cache.h"
-#include "runtime/engine/miss_record.h"
 
 namespace hstujit {
 
@@ -82,8 +81,9 @@ class Engine {
   // context.
   Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
 
-  // Appends a line to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so already.
-  void record_miss(const MissRecord& miss);
+  // Appends the line of a miss to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so
+  // already.
+  void record_miss(const std::string& line);
 
  private:
   // Those of the environment and of `options` that have a value of their own kind.

@@ -12,6 +12,7 @@
 
 #include "compiler/spec/config.h"
 #include "runtime/dispatch/kernel_choice.h"
+#include "runtime/dispatch/miss_record.h"
 #include "runtime/dispatch/op.h"
 #include "runtime/engine/engine.h"
 #include "runtime/tuning/data/device_problem.h"

@@ -1,5 +1,5 @@
 // A file of HSTUJIT_RECORD: a miss that was read is written and read as the same.
-#include "runtime/engine/miss_record.h"
+#include "runtime/dispatch/miss_record.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,7 +1,7 @@
 // Forward and backward of an instance, compiled side by side.
 #include <thread>
 
-#include "runtime/engine/miss_record.h"
+#include "runtime/dispatch/miss_record.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

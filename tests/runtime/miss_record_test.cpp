@@ -1,5 +1,5 @@
 // Recorded misses: whole keys, by any number of processes, and what tuning makes of them.
-#include "runtime/engine/miss_record.h"
+#include "runtime/dispatch/miss_record.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,7 +157,7 @@ TEST_F(MissRecordTest, KeysOfAnotherDeviceAreLeft) {
   MissRecord other = miss();
   other.key.device = "NVIDIA Example";
   const auto engine = make_engine();
-  engine->record_miss(other);
+  engine->record_miss(format_miss(other));
   const OperationResult result = tune_recording(*engine, recorded(), {});
   EXPECT_TRUE(result.status.ok()) << result.status.message();
   EXPECT_EQ(result.report["keys"][0]["outcome"], "other_device");
@@ -182,8 +182,8 @@ TEST_F(MissRecordTest, ManyProcessesThatAppendAtOnceLoseNothing) {
       for (int key = 1; key <= kKeys; ++key) {
         MissRecord missed = miss(key);
         missed.length_mode = LengthMode::kExact;
-        engine->record_miss(missed);
-        engine->record_miss(missed);
+        engine->record_miss(format_miss(missed));
+        engine->record_miss(format_miss(missed));
       }
       ::_exit(closed == 0 ? 0 : 1);
     }
@@ -272,11 +272,11 @@ TEST_F(MissRecordTest, ARecordingAsksForNoMoreKernelsThanAConfig) {
 TEST_F(MissRecordTest, ARecordingGrowsToNoMoreThanIsRead) {
   static_assert(kMaxRecordedBytes < kMaxRecordingBytes);
   const auto engine = make_engine();
-  engine->record_miss(miss(64));
+  engine->record_miss(format_miss(miss(64)));
   const auto before = std::filesystem::file_size(recording_);
   EXPECT_GT(before, 0u);
   std::filesystem::resize_file(recording_, kMaxRecordedBytes - before);
-  engine->record_miss(miss(128));
+  engine->record_miss(format_miss(miss(128)));
   EXPECT_EQ(std::filesystem::file_size(recording_), kMaxRecordedBytes - before);
 }
 

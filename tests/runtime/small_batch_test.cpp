@@ -2,7 +2,7 @@
 #include "compiler/spec/small_batch.h"
 
 #include "runtime/dispatch/batch_classes.h"
-#include "runtime/engine/miss_record.h"
+#include "runtime/dispatch/miss_record.h"
 #include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/runtime/winners.h"

@@ -1,4 +1,4 @@
-#include "runtime/engine/miss_record.h"
+#include "runtime/dispatch/miss_record.h"
 
 #include <fmt/format.h>
 
