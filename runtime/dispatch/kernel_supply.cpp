@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kMaxTried = 4;  // estimates of different registers, with the first
+constexpr size_t kMaxTried = 8;  // estimates of different registers, with the first
 
 // One look-up of supply_kernel.
 class Supplier {

@@ -131,14 +131,16 @@ TEST_F(Serving, AnImportedBundleServesAsWell) {
 TEST_F(Serving, TheKernelThatIsChosenUntunedSpillsNothing) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
   const std::string config = scratch_.file("masks.json", R"({"version": 1, "ops": [{"name": "masks",
-    "op": "hstu_attention", "heads": 8, "attn_dim": 64, "hidden_dim": 64, "num_targets": 8, "max_attn_len": 256,
-    "contextual_seq_len": 16, "max_seq_len": 512, "lengths": [20, 0, 512, 130]}]})");
+    "op": "hstu_attention", "heads": 1, "attn_dim": 96, "hidden_dim": 96, "num_targets": 8, "contextual_seq_len": 16,
+    "max_seq_len": 4096, "lengths": [20, 0, 256, 130]}]})");
   const std::vector<std::string> command = {"prewarm", "--config",    config,           "--arch",
                                             "sm_90a",  "--cache-dir", scratch_.cache(), "--json"};
   const Outcome first = hstujit_tool(command);
   ASSERT_EQ(first.code, 0) << first.err;
   const auto row = first.json()["instances"][0];
   EXPECT_EQ(row["from"], "heuristic");
+  ASSERT_FALSE(row["passed_over"].empty()) << "the first estimate fits: this tests nothing";
+  EXPECT_EQ(row["passed_over"][0]["reason"], "spill");
   EXPECT_EQ(row["resources"]["spill_load_bytes"].get<int>() + row["resources"]["spill_store_bytes"].get<int>(), 0);
   EXPECT_TRUE(row["resources"]["rejects"].empty()) << row["resources"];
 
