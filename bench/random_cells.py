@@ -87,7 +87,7 @@ def short_cell(draw, place):
     while True:
         longest = draw.choice(SHORT_MAX_SEQ_LENS)
         law = draw_law(draw, longest)
-        lengths = [max(1, min(n, longest)) for n in LAWS[law["law"]](draw, law, draw.randint(1000, 8192))]
+        lengths = [min(max(n, law["min"]), longest) for n in LAWS[law["law"]](draw, law, draw.randint(1000, 8192))]
         if sum(lengths) <= SHORT_MEAN * len(lengths):
             return op | {"max_seq_len": longest, "lengths": lengths}
 

@@ -1,6 +1,7 @@
 #include "compiler/spec/program.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
@@ -137,7 +138,10 @@ Program ProgramBuilder::finish() {
     return temporary < 0 ? find_argument(program.arguments, name) : arguments + temporary;
   };
   for (size_t step = 0; step < program.steps.size(); ++step) {
-    if (!workspaces_[step].empty()) program.steps[step].workspace_in = index_of(workspaces_[step]);
+    if (!workspaces_[step].empty()) {
+      program.steps[step].workspace_in = index_of(workspaces_[step]);
+      assert(program.steps[step].workspace_in != ProgramStep::kOwnWorkspace);
+    }
     for (const ProgramValue& value : values_[step]) {
       program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index_of(value.name),
                                               value.first_column >= 0, std::max<int64_t>(value.first_column, 0),

@@ -212,11 +212,11 @@ typedef union hstujit_value {
 /* Addresses of workspaces are multiples of this, as those of cuMemAlloc and cudaMalloc are. */
 #define HSTUJIT_WORKSPACE_ALIGNMENT 256
 
-/* Bytes of device memory that a launch of these values borrows: 0 for most kernels, else a size that follows from those
- * of the tensors. It is the prepared kernel's, so it is asked after hstujit_prepare, in the same context and for the
- * same max_seq_len as the launch: HSTUJIT_NOT_PREPARED otherwise. Where it is not 0 the values are checked as launch
- * does. The sizes of seq_offsets and of the sequences' rows say which kernel of the bucket that is (docs/tuning.md,
- * small batches and short sequences). The host backend needs none. */
+/* Bytes of device memory that a launch of these values borrows: 0 for most kernels, else a size that follows from the
+ * tensors' sizes and strides. It is the prepared kernel's, so it is asked after hstujit_prepare, in the same context
+ * and for the same max_seq_len as the launch: HSTUJIT_NOT_PREPARED otherwise. Where it is not 0 the values are checked
+ * as launch does. The sizes of seq_offsets and of the sequences' rows say which kernel of the bucket that is
+ * (docs/tuning.md, small batches and short sequences). The host backend needs none. */
 HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hstujit_value* values, size_t count,
                                                   size_t* bytes);
 /* Enqueues the op on `stream` (a CUstream; ignored by the host backend, which returns when done). `values` holds one

@@ -7,6 +7,7 @@ import sys
 import threading
 import unittest
 import warnings
+from unittest import mock
 
 import numpy
 from support import closeness
@@ -20,6 +21,7 @@ if torch:
     import torch_cases
 
     import hstujit.torch
+    from hstujit.torch import _autograd
 
     ops = torch.ops.hstujit
 
@@ -169,6 +171,13 @@ class Operators(unittest.TestCase):
                 ops.silu(dual)
         with self.assertRaisesRegex(errors.UnsupportedError, "silu.* under a transform of torch.func"):
             torch.func.grad(lambda x: ops.silu(x).sum())(x)
+
+    def test_a_matrix_that_needs_no_gradient_gets_none(self):
+        mat1, mat2, matrix = (torch_cases.tensor(16, 16) for _ in range(3))
+        mat1.requires_grad_()
+        with mock.patch.object(_autograd, "_times", side_effect=AssertionError("scaled in vain")):
+            ops.addmm(matrix, mat1, mat2, beta=0.5, input="matrix").sum().backward()
+        self.assertIsNotNone(mat1.grad)
 
     def test_what_a_transform_has_left_is_the_tensor_that_it_was_of(self):
         x, seen = torch_cases.tensor(8, 16).requires_grad_(), []

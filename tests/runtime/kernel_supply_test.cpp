@@ -29,7 +29,7 @@ class KernelSupplyTest : public RuntimeTest {
     ASSERT_TRUE(config.ok()) << config.status().message();
     config_ = std::move(*config);
     estimates_ = search_space(*spec(), Direction::kForward, device(), heuristic_size(kSupplyBucket)).candidates;
-    ASSERT_GT(estimates_.size(), 4u);
+    ASSERT_GT(estimates_.size(), 8u);
   }
 
   const OpSpecPtr& spec() const { return config_.instances[0].spec; }
@@ -130,7 +130,8 @@ TEST_F(KernelSupplyTest, WhereAllSpillTheOneThatSpillsLeastIsTaken) {
   EXPECT_EQ(compiler_->compiles, 8);
 }
 
-// Of this product all four were the same tile, in another order or with another stage, and another tile does not spill.
+// Of this product the first estimates are of the same tile, in another order or with another stage, and another tile does
+// not spill.
 TEST_F(KernelSupplyTest, EstimatesThatSpillAlikeAreNotTried) {
   use(R"({"version": 1, "device": "A100", "ops": [{"name": "test", "op": "addmm", "k": 2048, "n": 512,
       "input": "matrix", "transpose_mat2": true, "rows": 128}]})");

@@ -53,7 +53,7 @@ class CostModels(unittest.TestCase):
         for arguments, said in (
             (["forward"], "--cells is required"),
             (["sideways", "--cells", *self.files], "sideways"),
-            (["forward", "--cells", self.files[0]], "2"),
+            (["forward", "--cells", self.files[0]], "--cells: 2 required"),
             (["forward", "--cells", *self.files, "--steps", "many"], "many"),
             (["forward", "--cells", *self.files, "--keep", "no_such"], "no_such is no constant"),
         ):

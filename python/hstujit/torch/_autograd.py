@@ -152,14 +152,15 @@ class Derivative:
         for replacing, place in self.unused:
             if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
                 inputs = (*inputs[:place], None, *inputs[place + 1 :])
-        scaled: tuple[torch.Tensor, ...] = ()
+        factor = None
         if self.scaled and named.get(self.scaled) == "matrix":
             place = self.order_names.index(self.factor)
-            scaled = (_times(dense[0], inputs[place]),)
-            inputs = (*inputs[:place], None, *inputs[place + 1 :])
+            factor, inputs = inputs[place], (*inputs[:place], None, *inputs[place + 1 :])
         results = self.op(*inputs, **self.parameters_of(inputs, named, derived, needs))
         made = (results,) if isinstance(results, torch.Tensor) else tuple(results)
-        key = (needs, bool(scaled), *[bool(named.get(parameter)) for _, _, parameter in self.passed_on_with])
+        is_scaled = factor is not None and needs[self.names.index(self.scaled)]
+        scaled = (_times(dense[0], factor),) if is_scaled else ()
+        key = (needs, is_scaled, *[bool(named.get(parameter)) for _, _, parameter in self.passed_on_with])
         chooser = self.choosers.get(key)
         if chooser is None:
             chooser = self.choosers[key] = self.chooser_of(key, len(made), len(dense))

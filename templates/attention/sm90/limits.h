@@ -23,8 +23,8 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config);
 // Why a config that packs sequences is nothing for a template that can: empty for one that does not.
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config);
 
-// Resident CTAs as cost models count them. More than three have not been timed, so that tuning tries them beside three,
-// and none is a choice without times.
+// Resident CTAs as cost models count them. More than three have not been timed: their estimates are those of three,
+// which a search space lists first, so that tuning tries them and none is the first choice without times.
 double timed_resident_ctas(const AttentionConfig& config);
 
 // Why config.blocks_per_sm CTAs cannot be resident on one multiprocessor; empty when they can. `shared_bytes` are

@@ -42,7 +42,8 @@ std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec& spec) {
     int64_t blocks_per_sm;
     std::vector<int64_t> block_n;
   };
-  const std::vector<Shape> shapes = {{2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {1, 4, {32}}, {3, 1, {64, 32}}};
+  const std::vector<Shape> shapes = {
+      {2, 1, {96, 64, 48, 32}}, {1, 2, {64, 48, 32}}, {1, 3, {32}}, {1, 4, {32}}, {3, 1, {64, 32}}};
   for (const Shape& shape : shapes) {
     for (const int64_t block_n : shape.block_n) {
       for (const int64_t stages : {2, 3, 4, 8}) {

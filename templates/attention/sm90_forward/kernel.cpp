@@ -41,7 +41,8 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     std::vector<int64_t> block_n;
   };
   const bool delta = spec.query_rows() != QueryRows::kAll;
-  const std::vector<Shape> shapes = {{2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {1, 4, {64}}, {3, 1, {96, 80, 64}}};
+  const std::vector<Shape> shapes = {
+      {2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {1, 4, {64}}, {3, 1, {96, 80, 64}}};
   // Few rows over long histories: what counts is how much of k and v is on its way at a time.
   const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
   for (const Shape& shape : delta ? delta_shapes : shapes) {

@@ -50,8 +50,10 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // out configs that were seen to spill. Four CTAs, of heads of 32, get by with less.
   const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
-  // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it.
-  if (mask_in_pieces && !producer_warpgroup) registers_needed += 12;
+  // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it. Three CTAs
+  // get by with less, as packed tiles do, whose mask is read from shared memory for each KV tile.
+  const bool gets_by = config.pack_sequences || (config.blocks_per_sm > 2 && !params.has_rab());
+  if (mask_in_pieces && !producer_warpgroup) registers_needed += gets_by ? 12 : 28;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
   if (params.has_rab()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.

@@ -201,7 +201,9 @@ ProgramValue StuInputSteps::u_of_backward(const StuNames& names) const {
 void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dx,
                                    const StuNames& names, int64_t behind) const {
   program.temporary(duvqk(names).name, dtype_, widths_.uvqk() + behind);
-  if (input_.recompute_normed_x) add_norm(program, x, dx, names);
+  // Where uvqk was kept the norm's result is for the gradient of the weights alone, behind a workspace in its place.
+  const bool is_read = input_.recompute_uvqk || !has_workspace_in_dx(dx);
+  if (input_.recompute_normed_x && is_read) add_norm(program, x, dx, names);
   const ProgramValue normed_x = normed_x_of_backward(dx, names);
   if (has_groups_again()) add_columns(program, projection_of_u_, normed_x, u_of_backward(names), names);
   if (!has_all_again()) return;
