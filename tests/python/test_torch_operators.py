@@ -173,11 +173,14 @@ class Operators(unittest.TestCase):
             torch.func.grad(lambda x: ops.silu(x).sum())(x)
 
     def test_a_matrix_that_needs_no_gradient_gets_none(self):
-        mat1, mat2, matrix = (torch_cases.tensor(16, 16) for _ in range(3))
+        mat1, mat2, matrix = (torch_cases.tensor(16, 16).half() for _ in range(3))
         mat1.requires_grad_()
         with mock.patch.object(_autograd, "_times", side_effect=AssertionError("scaled in vain")):
-            ops.addmm(matrix, mat1, mat2, beta=0.5, input="matrix").sum().backward()
+            ops.addmm(mat1, mat2, 1.0, matrix, 0.5).sum().backward()
         self.assertIsNotNone(mat1.grad)
+        matrix.requires_grad_()
+        ops.addmm(mat1, mat2, 1.0, matrix, 0.5).sum().backward()
+        self.assertTrue(torch.equal(matrix.grad, torch.full_like(matrix, 0.5)))
 
     def test_what_a_transform_has_left_is_the_tensor_that_it_was_of(self):
         x, seen = torch_cases.tensor(8, 16).requires_grad_(), []
