@@ -130,8 +130,8 @@ TEST_F(KernelSupplyTest, WhereAllSpillTheOneThatSpillsLeastIsTaken) {
   EXPECT_EQ(compiler_->compiles, 8);
 }
 
-// Of this product the first estimates are of the same tile, in another order or with another stage, and another tile does
-// not spill.
+// Of this product the first estimates are of the same tile, in another order or with another stage, and another tile
+// does not spill.
 TEST_F(KernelSupplyTest, EstimatesThatSpillAlikeAreNotTried) {
   use(R"({"version": 1, "device": "A100", "ops": [{"name": "test", "op": "addmm", "k": 2048, "n": 512,
       "input": "matrix", "transpose_mat2": true, "rows": 128}]})");
