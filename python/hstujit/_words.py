@@ -23,11 +23,14 @@ _ELSEWHERE = {
     "seq_offsets": "cu_seqlens cu_seqlens_q cu_seqlens_k",
     "rab": "bias attn_bias relative_bias",
     "score": "activation act act_fn",
-    "eps": "norm_eps layer_norm_eps",
+    "eps": "epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon",
     "host": "cpu",
     "cuda": "gpu",
     "forward": "fwd",
     "backward": "bwd",
+    # Of caches, as the command line has them.
+    "list": "ls",
+    "export": "export_",
     # Of layers.
     "attention_dim": "attn_dim qk_dim head_dim",
     "hidden_dim": "linear_dim v_dim head_dim",

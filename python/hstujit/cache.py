@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _structs
 from ._checked import checked
 from ._library import encode, json_of, library, text_of
-from ._words import shown
+from ._words import did_you_mean, shown
 from .context import Context, check_context, handle_of
 from .errors import InvalidArgumentError
 
@@ -26,6 +26,13 @@ class Cache:
     def __init__(self, context: Context | None = None) -> None:
         check_context(context)
         self._context = context
+
+    if not TYPE_CHECKING:  # which finds such names itself
+
+        def __getattr__(self, name: str) -> Any:
+            names = [] if name.startswith("_") else [known for known in dir(Cache) if known[0] != "_"]
+            nearest = did_you_mean(name, names)
+            raise AttributeError(f"{shown(type(self).__name__)} object has no attribute {shown(name)}{nearest}")
 
     @property
     def path(self) -> pathlib.Path:

@@ -137,5 +137,15 @@ class Absent(unittest.TestCase):
     def test_names_that_are_not_there(self):
         with self.assertRaisesRegex(AttributeError, "no attribute 'attentoin', did you mean 'attention'"):
             hstujit.attentoin  # noqa: B018
+        for name, meant in (
+            ("doctor", r"Context\(\).doctor"),
+            ("ls", r"Cache\(\).list"),
+            ("export", r"Cache\(\).export"),
+        ):
+            with self.assertRaisesRegex(AttributeError, f"no attribute '{name}', did you mean '{meant}'"):
+                getattr(hstujit, name)
+        for name, meant in (("ls", "list"), ("export_", "export"), ("verfiy", "verify")):
+            with self.assertRaisesRegex(AttributeError, f"no attribute '{name}', did you mean '{meant}'"):
+                getattr(hstujit.Cache(), name)
         with self.assertRaisesRegex(AttributeError, "hstu_attention"):
             hstujit.operators.attentoin  # noqa: B018
