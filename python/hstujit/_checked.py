@@ -93,7 +93,7 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
         return signature.bind(*args, **kwargs)
     except TypeError as error:
         names = [name for name in signature.parameters if name not in ("self", "cls")]
-        wrong = [f"{shown(name)} is no argument{did_you_mean(name, names)}" for name in kwargs if name not in names]
+        wrong = [f"{shown(name)} is no argument{_meant(called, name, names)}" for name in kwargs if name not in names]
         missing = [repr(name) for name in _missing(signature, args, kwargs) if repr(name) not in "".join(wrong)]
         if missing:
             required = "a required argument" if len(missing) == 1 else "required arguments"
@@ -102,6 +102,12 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
         if not wrong and keywords and "too many positional" in str(error):
             wrong = [f"too many positional arguments: {keywords[0]} and what follows it are keywords"]
         raise TypeError(f"{called}: {'; '.join(wrong) or str(error)}; it takes {', '.join(names)}") from None
+
+
+def _meant(called: str, name: str, names: list[str]) -> str:
+    if called.split("_backward")[0].endswith("attention") and "dropout" in name.lower():
+        return ": attention has no dropout"
+    return did_you_mean(name, names)
 
 
 def _missing(signature: inspect.Signature, args: Any, kwargs: Any) -> list[str]:

@@ -220,7 +220,8 @@ def docstring_of(described: Interface) -> str:
 
 
 def _about(described: Interface, argument: Argument) -> str:
-    limits = ("at least", argument.min), ("at most", argument.max)
+    least = 1 if argument.name == "max_seq_len" else argument.min  # preparing a kernel takes no 0
+    limits = ("at least", least), ("at most", argument.max)
     bounds = "".join(f", {word} {bound:.12g}" for word, bound in limits if bound is not None)
     if argument.is_tensor:
         follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)

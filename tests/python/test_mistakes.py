@@ -80,6 +80,11 @@ class Mistakes(unittest.TestCase):
             hstujit.cumsum  # noqa: B018
         self.refused(TypeError, "'window' is no argument, did you mean 'max_attn_len'?", window=3)
         self.refused(TypeError, "'softmax_scale' is no argument, did you mean 'alpha'?", softmax_scale=0.5)
+        for dropout in ("dropout", "dropout_p", "dropout_pr"):
+            self.refused(TypeError, f"'{dropout}' is no argument: attention has no dropout", **{dropout: 0.1})
+        with self.assertRaisesRegex(TypeError, "'epsilon' is no argument, did you mean 'eps'"):
+            hstujit.layer_norm(self.q[:, 0], epsilon=1e-5)
+        self.assertIn("at least 1", hstujit.attention.__doc__.split("max_seq_len: ")[1].split("\n")[0])
         self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)
         self.refused(TypeError, "attention: 'zzz' is no argument; it takes q,", zzz=True)
         with self.assertRaisesRegex(TypeError, "'max_len' is no argument, did you mean 'max_seq_len'?"):
