@@ -244,6 +244,13 @@ class Layers(unittest.TestCase):
             layer(narrow, LENGTHS, OFFSETS, 16)
         with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "x has dtype fp64; it must be bf16, fp16 or"):
             layer(x.double(), LENGTHS, OFFSETS, 8)
+        for lengths in (LENGTHS[1:], LENGTHS.unsqueeze(0)):
+            with self.assertRaisesRegex(
+                hstujit.errors.InvalidArgumentError, r"x_lengths has shape .* must be \(B\) and \(B"
+            ):
+                layer(x, lengths, OFFSETS, 8)
+        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "x_lengths has dtype .* int32 or int64"):
+            layer(x, LENGTHS.float(), OFFSETS, 8)
 
     def test_alpha_is_that_of_the_public_layer(self):
         self.assertAlmostEqual(self.make()._alpha, 1 / math.sqrt(8))

@@ -174,7 +174,7 @@ class STULayer(torch.nn.Module):
 
         Args:
             x: (L, embedding_dim), the rows of all sequences.
-            x_lengths: (B), not read: ``x_offsets`` says it.
+            x_lengths: (B), int32 or int64; its values are not read: ``x_offsets`` says them.
             x_offsets: (B + 1), where sequences begin.
             max_seq_len: no sequence has more rows.
             num_targets: (B), targets at the end of each sequence.
@@ -188,6 +188,7 @@ class STULayer(torch.nn.Module):
         config, prefill = self._config, kv_caching_lengths is not None
         self._check_rows("x", x, "L")
         _check_offsets(x_offsets)
+        _check_lengths(x_lengths, x_offsets)
         if prefill and torch.is_grad_enabled():
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
@@ -346,6 +347,17 @@ def _check_offsets(x_offsets: torch.Tensor) -> None:
         )
     if x_offsets.dtype not in (torch.int32, torch.int64):
         raise InvalidArgumentError(f"x_offsets has dtype {dtype_name(x_offsets.dtype)}; it must be int32 or int64")
+
+
+def _check_lengths(x_lengths: torch.Tensor, x_offsets: torch.Tensor) -> None:
+    """Shape and type. Values stay on the device."""
+    if x_lengths.dim() != 1 or x_lengths.shape[0] + 1 != x_offsets.shape[0]:
+        raise InvalidArgumentError(
+            f"x_lengths has shape {tuple(x_lengths.shape)}, beside x_offsets of {tuple(x_offsets.shape)}; they must be "
+            "(B) and (B + 1)"
+        )
+    if x_lengths.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgumentError(f"x_lengths has dtype {dtype_name(x_lengths.dtype)}; it must be int32 or int64")
 
 
 class STUStack(torch.nn.Module):
