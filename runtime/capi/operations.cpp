@@ -67,6 +67,15 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   return options;
 }
 
+// The first failure, how many more the report has, and what of the cache was not looked into, where that misses.
+Status summary_of(const OperationResult& result, const CacheLayers& layers) {
+  if (result.status.ok()) return {};
+  std::string message = result.status.message();
+  if (result.failures > 1) message += fmt::format("; and {} more in the report", result.failures - 1);
+  if (result.status.code() == Code::kCacheMiss) message += passed_over_text(layers);
+  return Status(result.status.code(), std::move(message));
+}
+
 // `operation` takes the engine, the config's handle and the options, and returns an OperationResult.
 template <typename Operation>
 hstujit_status operate(hstujit_context* context, const hstujit_config* config, const hstujit_run_options* given,
@@ -77,12 +86,13 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(report, "where the text goes");
     HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
     OperationResult result = operation(context->engine, *config, options);
+    const CacheLayers& layers = context->engine->kernels().store().layers();
     if (!result.report.empty()) {  // an empty one says that nothing was done
-      for (const VerifiedFile& layer : layers_passed_over(context->engine->kernels().store().layers()))
+      for (const VerifiedFile& layer : layers_passed_over(layers))
         result.report["passed_over"].push_back({{"path", layer.path}, {"problem", layer.problem}});
     }
     HSTUJIT_RETURN_IF_ERROR(give_report(result.report, report));
-    return result.status;
+    return summary_of(result, layers);
   });
 }
 

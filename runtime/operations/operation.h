@@ -41,12 +41,14 @@ struct OperationOptions {
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
 };
 
-// A report is there also when some of the work failed; then `status` is the first failure.
+// A report is there also when some of the work failed; then `status` is the first failure, of `failures`.
 struct OperationResult {
   Json report = Json::object();
   Status status;
+  int64_t failures = 0;
 
   void fail(const Status& failure) {
+    ++failures;
     if (status.ok()) status = failure;
   }
 };
