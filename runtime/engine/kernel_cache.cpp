@@ -21,7 +21,10 @@ namespace hstujit {
 
 namespace {
 
-// What to do under "fail" about a kernel that is not there, and about one that is refused.
+// What to do about a kernel that was looked for, and then under "fail", where it is not there, and where it is refused.
+constexpr std::string_view kPrewarm =
+    "run hstujit prewarm with an HSTUJIT_ON_MISS other than \"fail\", or name a bundle that has the kernel in "
+    "HSTUJIT_CACHE_PATH";
 constexpr std::string_view kBringKernels =
     "run hstujit prewarm where the compiler library is, bring its cache here (hstujit cache export), or allow "
     "\"heuristic\"";
@@ -86,16 +89,16 @@ Status KernelCache::missing(const CompileRequest& request, std::string_view poli
                                          describe(request.config), shown_digest(digest), key.arch);
   const std::vector<VerifiedFile> refused = refused_artifacts(store_.layers(), key.arch, digest);
   if (refused.empty()) {
-    const std::string_view to_do = policy.empty() ? "" : kBringKernels;
+    const std::string_view to_do = policy.empty() ? kPrewarm : kBringKernels;
     return Status(Code::kCacheMiss,
-                  fmt::format("{} is in no cache directory{}{}{}", kernel, policy, to_do, nearest_text(key)));
+                  fmt::format("{} is in no cache directory{}; {}{}", kernel, policy, to_do, nearest_text(key)));
   }
   std::string entries;
   for (const VerifiedFile& entry : refused)
     entries += fmt::format("; the entry in {} is not used: {}", quote(entry.path), entry.problem);
-  const std::string_view to_do = policy.empty() ? "" : kMendEntry;
+  const std::string_view to_do = policy.empty() ? kPrewarm : kMendEntry;
   return Status(Code::kCacheMiss,
-                fmt::format("{} is in the cache and cannot be used{}{}{}", kernel, policy, to_do, entries));
+                fmt::format("{} is in the cache and cannot be used{}; {}{}", kernel, policy, to_do, entries));
 }
 
 KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump,
@@ -149,7 +152,7 @@ Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may
   if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
-    return missing(request, ", and the policy on a miss is \"fail\"; ");
+    return missing(request, ", and the policy on a miss is \"fail\"");
   }
 
   return flights_.run(digest, [&]() -> Result<KernelBinaryPtr> {

@@ -78,7 +78,7 @@ class KernelCache {
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
-  // `policy`: the end of the sentence about a kernel that must not be compiled, up to what to do about it.
+  // `policy`: what forbids to compile the kernel, ahead of what to do about it; empty where it was only looked for.
   Status missing(const CompileRequest& request, std::string_view policy);
   std::string nearest_text(const ArtifactKey& key);
   Result<KernelBinaryPtr> load_or_compile(const CompileRequest& request, const std::string& digest);

@@ -278,6 +278,7 @@ TEST_F(ServingTest, KernelsOfTwoTypesAreNotOneSentence) {
     std::vector<std::string> messages;
     for (const Json& row : rows) {
       messages.push_back(row["error"]["message"].get<std::string>());
+      EXPECT_THAT(messages.back(), HasSubstr("run hstujit prewarm"));
       EXPECT_THAT(messages.back(), HasSubstr(", key " + row["key"].get<std::string>().substr(0, 12) + ","));
     }
     ASSERT_EQ(messages.size(), 3u);
