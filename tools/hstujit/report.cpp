@@ -1,6 +1,7 @@
 #include "tools/hstujit/report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -113,7 +114,7 @@ std::string staying_text(const Json& keys) {
 }
 
 size_t print_failures(const Json& rows, std::string_view field) {
-  std::vector<std::pair<std::string, std::string>> failures;  // message, the rows that have it
+  std::vector<std::pair<std::string, std::vector<std::string>>> failures;  // message, the rows that have it
   size_t count = 0;
   for (const Json& row : rows) {
     const Json& failure = member(row, field);
@@ -122,16 +123,23 @@ size_t print_failures(const Json& rows, std::string_view field) {
     const std::string message = text_of(failure, "message");
     // A launch is told apart by its length, of which several share a bucket.
     const Json& length = member(row, "max_seq_len");
-    const std::string place = row_text(row, length.is_null() ? bucket_text(row) : text_of(row, "max_seq_len"));
+    const std::string place =
+        row_text(row, length.is_null() ? bucket_text(row) : bucket_text(row, text_of(row, "max_seq_len")));
     const auto same =
         std::find_if(failures.begin(), failures.end(), [&](const auto& known) { return known.first == message; });
     if (same == failures.end()) {
-      failures.emplace_back(message, place);
-    } else {
-      same->second += ", " + place;
+      failures.push_back({message, {place}});
+    } else if (same->second.back() != place) {
+      same->second.push_back(place);
     }
   }
-  for (const auto& [message, places] : failures) print_error(one_line(places) + ": " + message);
+  constexpr size_t kMaxPlaces = 5;
+  for (const auto& [message, places] : failures) {
+    const size_t named = std::min(places.size(), kMaxPlaces);
+    const std::string more = places.size() > named ? fmt::format(" and {} more", places.size() - named) : "";
+    print_error(one_line(fmt::format("{}{}", fmt::join(places.begin(), places.begin() + named, ", "), more)) + ": " +
+                message);
+  }
   return count;
 }
 

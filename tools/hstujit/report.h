@@ -46,8 +46,8 @@ std::string early_ends_text(const Json& keys);
 // Of tune's keys: a printable line for each whose winner is not what launches take; "" when all are.
 std::string staying_text(const Json& keys);
 
-// Each different message of the rows' `field` ({"code", "message"}) once, with the rows that have it: to standard
-// error. Returns how many rows have one.
+// Each different message of the rows' `field` ({"code", "message"}) once, with five of the rows that have it and how
+// many more there are: to standard error. Returns how many rows have one.
 size_t print_failures(const Json& rows, std::string_view field);
 // What a report of prewarm or tune says of entries that the cache could not keep; how many sentences that is.
 size_t print_not_kept(const Json& report);
