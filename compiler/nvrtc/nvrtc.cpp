@@ -205,8 +205,11 @@ Result<std::shared_ptr<const Nvrtc>> Nvrtc::open(const std::string& explicit_pat
   }
 
   if (!explicit_path.empty())
-    return Status(Code::kNoCompiler,
-                  fmt::format("NVRTC cannot be used from {}, as HSTUJIT_NVRTC says: {}", quote(explicit_path), tried));
+    return Status(
+        Code::kNoCompiler,
+        fmt::format("NVRTC cannot be used from {}, as HSTUJIT_NVRTC says: {}; unset the variable where NVRTC is "
+                    "installed (pip install nvidia-cuda-nvrtc), or name one",
+                    quote(explicit_path), tried));
   return Status(Code::kNoCompiler,
                 fmt::format("NVRTC was not found, so nothing can be compiled; set HSTUJIT_NVRTC to libnvrtc.so.12 or "
                             "libnvrtc.so.13 or to its folder. {}. Looked for it in: {}",
