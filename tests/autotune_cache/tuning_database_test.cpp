@@ -138,6 +138,47 @@ TEST(TuningRecordTest, TimesOfNoKernelAreABadRecord) {
   }
 }
 
+TEST(TuningRecordTest, FieldsOfAnotherTypeAreABadRecordThatNamesThem) {
+  TuningRecord record = sample_record({{sample_config(64), kWorkload, "s", 20, 1}});
+  record.timed[0].baseline = {sample_config(64), "s", 20};
+  record.rejected = {{sample_config(128), "s", "spill", ""}};
+  record.winner = record.heuristic = sample_config(64);
+  const auto with = [&](const char* pointer, const Json& value) {
+    Json json = json_or_null(*format_record(record));
+    json.erase("checksum");
+    json[Json::json_pointer(pointer)] = value;
+    return parse_record(*format_checked_json(json, kMaxRecordBytes), tuning_digest(record.key)).status();
+  };
+  EXPECT_TRUE(with("/workload", "w").ok());
+  const std::vector<Json> no_objects = {"x", 3, true, Json(), Json::array(), Json::object()};
+  for (const Json& value : no_objects) {
+    for (const char* field : {"/winner", "/heuristic", "/winner/config", "/heuristic/config", "/timed/0/config",
+                              "/timed/0/baseline", "/timed/0/baseline/config", "/rejected/0/config"}) {
+      const Status status = with(field, value);
+      EXPECT_EQ(status.code(), Code::kIo) << field << value;
+      const std::string name = std::string(field).substr(std::string(field).rfind('/') + 1);
+      EXPECT_THAT(status.message(), HasSubstr(name + " is " + value.dump() + "; it must be an object")) << field;
+    }
+  }
+  for (const Json& value : {Json(3), Json(), Json::array(), Json::object()}) {
+    for (const char* field : {"/workload", "/timed/0/workload", "/timed/0/source", "/timed/0/baseline/source",
+                              "/rejected/0/source", "/rejected/0/reason", "/rejected/0/detail"}) {
+      EXPECT_THAT(with(field, value).message(), HasSubstr("it must be a string")) << field << value;
+    }
+  }
+  for (const Json& value : {Json(3), Json(), Json("x"), Json::object()}) {
+    for (const char* field : {"/timed", "/rejected"})
+      EXPECT_THAT(with(field, value).message(), HasSubstr("it must be a list")) << field << value;
+  }
+  for (const char* field : {"/winner/median_us", "/winner/spread_us", "/heuristic/median_us"}) {
+    for (const Json& value : {Json(-1), Json("x"), Json(), Json(1e300)})
+      EXPECT_THAT(with(field, value).message(), HasSubstr("it must be a time")) << field << value;
+  }
+  EXPECT_THAT(with("/winner", {{"median_us", 20}}).message(), HasSubstr("winner has no config"));
+  record.winner.clear();
+  EXPECT_TRUE(with("/workload", "w").ok()) << "of an unfinished run";
+}
+
 // A file may claim so many, of any configs: what is asked of it takes seconds and not minutes.
 TEST(TuningRecordTest, AsManyFindingsAsAreReadTakeNoMinutes) {
   TuningRecord record = sample_record({});
