@@ -3,6 +3,7 @@
  * context -> config or op -> prepare -> workspace_size -> launch. Every handle may be used from any thread. None may
  * be inside a call when the process calls exit: that destroys static data of NVRTC and LLVM, and a compile may crash.
  * Nor when it forks, if the child is to compile: locks of NVRTC that another thread held then stay held in the child.
+ * A handle that was destroyed, or one of another type, is undefined behaviour in every function: nothing checks it.
  * Nothing throws or prints. Every function that can fail returns a hstujit_status; the sentence that says what was
  * wrong is hstujit_last_error(), per thread, valid until the next failing call on that thread.
  * Structs begin with their size, so that newer libraries accept older callers: set it with HSTUJIT_INIT(type).
