@@ -83,8 +83,8 @@ TEST_F(RemoteLayerTest, RecordsOfTwoMachinesAreMerged) {
 TEST_F(RemoteLayerTest, ARecordForAnotherKeyIsAMiss) {
   MemoryRemote memory;
   HttpServer server(std::ref(memory));
-  ASSERT_TRUE(TuningDatabase(layers("a", remote(server.url())), log()).add(record_of("{}", 20)).ok());
-  TuningKey wanted = record_of("{}", 20).key;
+  ASSERT_TRUE(TuningDatabase(layers("a", remote(server.url())), log()).add(record_of(R"({"m":64})", 20)).ok());
+  TuningKey wanted = record_of(R"({"m":64})", 20).key;
   const std::string text = memory.files().at("/cache/ac/" + tuning_digest(wanted));
   wanted.bucket = 2048;
   memory.put("/cache/ac/" + tuning_digest(wanted), text);
@@ -165,7 +165,7 @@ TEST_F(RemoteLayerTest, ADamagedRecordIsReplaced) {
   HttpServer server(std::ref(memory));
   const std::string path = "/cache/ac/" + tuning_digest(sample_tuning_key());
   memory.put(path, "damaged");
-  ASSERT_TRUE(TuningDatabase(layers("user", remote(server.url())), log()).add(record_of("{}", 10)).ok());
+  ASSERT_TRUE(TuningDatabase(layers("user", remote(server.url())), log()).add(record_of(R"({"m":64})", 10)).ok());
   EXPECT_TRUE(parse_record(memory.files().at(path), tuning_digest(sample_tuning_key())).ok());
 }
 
