@@ -152,7 +152,7 @@ class Derivative:
         for replacing, place in self.unused:
             if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
                 inputs = (*inputs[:place], None, *inputs[place + 1 :])
-        factor = None
+        factor: Any = None
         if self.scaled and named.get(self.scaled) == "matrix":
             place = self.order_names.index(self.factor)
             factor, inputs = inputs[place], (*inputs[:place], None, *inputs[place + 1 :])
