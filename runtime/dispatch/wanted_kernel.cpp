@@ -32,10 +32,12 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
                         {"bucket", to_string(wanted.bucket)},
                         {"config", describe(choice.config)},
                         {"policy", to_string(engine.on_miss())}});
-    engine.record_miss(
-        format_miss({tuning_key(*spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction),
-                     tuning_length(spec->signature(wanted.direction), wanted.instance, wanted.bucket.rows),
-                     wanted.length_mode, untuned ? MissReason::kUntuned : MissReason::kUncompiled}));
+    if (engine.records_misses()) {
+      engine.record_miss(
+          format_miss({tuning_key(*spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction),
+                       tuning_length(spec->signature(wanted.direction), wanted.instance, wanted.bucket.rows),
+                       wanted.length_mode, untuned ? MissReason::kUntuned : MissReason::kUncompiled}));
+    }
   }
   if (!hit && on_miss) on_miss();
   return supply_kernel(engine, spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction,

@@ -225,7 +225,7 @@ Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext
 }
 
 void Engine::record_miss(const std::string& line) {
-  if (!environment_.is_set(Env::kRecord)) return;
+  if (!records_misses()) return;
   {
     const std::lock_guard lock(mutex_);
     if (!recorded_.insert(line).second) return;

@@ -81,8 +81,9 @@ class Engine {
   // context.
   Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
 
-  // Appends the line of a miss to the recording file (HSTUJIT_RECORD), if there is one and this engine has not done so
-  // already.
+  // Whether there is a recording file (HSTUJIT_RECORD).
+  bool records_misses() const { return environment_.is_set(Env::kRecord); }
+  // Appends the line of a miss to it, if there is one and this engine has not done so already.
   void record_miss(const std::string& line);
 
  private:
