@@ -179,7 +179,7 @@ class Others(unittest.TestCase):
 
     def test_bounds_are_as_short_as_they_may_be(self):
         self.assertIn("eps: added to the variance; float, at least 0.\n", hstujit.layer_norm.__doc__)
-        self.assertIn("; int, at least 0, at most 268435456.\n", hstujit.attention.__doc__)
+        self.assertIn("; int, at least 1, at most 268435456.\n", hstujit.attention.__doc__)
 
     def test_the_package_lists_what_is_for_its_users(self):
         listed = dir(hstujit)

@@ -317,14 +317,14 @@ class Layers(unittest.TestCase):
     def test_sentences_have_the_names_of_the_module(self):
         layer = STULayer(STULayerConfig(**self.SIZES))
         x, offsets = torch_cases.tensor(8, 32), torch_cases.offsets()
-        wrong = offsets + 3
+        wrong, lengths = offsets + 3, offsets.diff()
         for module in (layer, STUStack([layer])):
-            self.refused("x_offsets[0] is 3; it must be 0", lambda module=module: module(x, None, wrong, 8))
+            self.refused("x_offsets[0] is 3; it must be 0", lambda module=module: module(x, lengths, wrong, 8))
             self.refused("sequence 0 has 3 rows by x_offsets; at most max_seq_len = 2 are allowed",
-                         lambda module=module: module(x, None, offsets, 2))  # fmt: skip
+                         lambda module=module: module(x, lengths, offsets, 2))  # fmt: skip
         layer._uvqk_weight = torch.nn.Parameter(torch.zeros(32, 8))
         with self.assertRaisesRegex(errors.InvalidArgumentError, r"^_uvqk_weight.shape\[1\] is 8; "):
-            layer(x, None, offsets, 8)
+            layer(x, lengths, offsets, 8)
 
     def test_every_name_of_a_sentence_is_known(self):
         """What ``stu_layer`` and ``cached_stu_layer`` name is named so, or otherwise, by a module."""
