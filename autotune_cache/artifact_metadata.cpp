@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/member_types.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
@@ -87,6 +88,7 @@ Result<ArtifactMetadata> parsed_metadata(std::string_view text, std::string_view
   const Result<std::string> own = artifact_digest(metadata.key);
   if (!own.ok() || *own != digest) return Status(Code::kIo, "it belongs to another key");
 
+  for (const char* name : {"kernel", "nvrtc", "library", "sha256"}) HSTUJIT_RETURN_IF_ERROR(check_text(json, "", name));
   metadata.info.kernel = text_member(json, "kernel");
   metadata.info.nvrtc = text_member(json, "nvrtc");
   metadata.info.library = text_member(json, "library");

@@ -2,6 +2,7 @@
 
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/config_json.h"
+#include "autotune_cache/member_types.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
@@ -85,11 +86,15 @@ Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view diges
   const auto source = parse_choice_source(text_member(json, "from"));
   if (!source) return Status(Code::kIo, "it does not say what it comes from");
   choice.source = *source;
+  for (const char* name : {"device", "estimates"}) HSTUJIT_RETURN_IF_ERROR(check_text(json, "", name));
+  HSTUJIT_RETURN_IF_ERROR(check_list(json, "", "passed_over"));
+  HSTUJIT_RETURN_IF_ERROR(check_flag(json, "", "exported"));
   choice.device = text_member(json, "device");
   choice.estimates = text_member(json, "estimates");
-  if (const auto list = json.find("passed_over"); list != json.end() && list->is_array()) {
+  if (const auto list = json.find("passed_over"); list != json.end()) {
     for (const Json& item : *list) {
       if (config_member(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");
+      for (const char* name : {"reason", "detail"}) HSTUJIT_RETURN_IF_ERROR(check_text(item, "passed_over: ", name));
       choice.passed_over.push_back({config_member(item), text_member(item, "reason"), text_member(item, "detail")});
     }
   }

@@ -6,6 +6,7 @@
 
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/config_json.h"
+#include "autotune_cache/member_types.h"
 #include "autotune_cache/merged_findings.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/memory.h"
@@ -22,33 +23,14 @@ constexpr double kLongestTime = 1e12;  // twelve days
 bool is_time(double value) { return value >= kShortestTime && value <= kLongestTime; }
 bool is_spread(double value) { return value >= 0 && value <= kLongestTime; }
 
-// kIo where a member that is there has another type; `where` is how the message names the object: "winner." or nothing.
-Status check_type(const Json& object, const char* where, const char* name, bool (*is_type)(const Json&),
-                  const char* type) {
-  const auto member = object.find(name);
-  if (member == object.end() || is_type(*member)) return {};
-  return Status(Code::kIo, fmt::format("{}{} is {}; it must be {}", where, name, brief_json(*member), type));
-}
-Status check_text(const Json& object, const char* where, const char* name) {
-  return check_type(object, where, name, [](const Json& value) { return value.is_string(); }, "a string");
-}
-Status check_object(const Json& object, const char* where, const char* name) {
-  return check_type(
-      object, where, name, [](const Json& value) { return value.is_object() && !value.empty(); },
-      "an object with fields");
-}
-Status check_list(const Json& object, const char* name) {
-  return check_type(object, "", name, [](const Json& value) { return value.is_array(); }, "a list");
-}
-
 // Of "winner" and "heuristic", which an unfinished run has not: a config, and the times where it was timed.
 Status check_choice(const Json& record, const std::string& name) {
-  HSTUJIT_RETURN_IF_ERROR(check_object(record, "", name.c_str()));
+  HSTUJIT_RETURN_IF_ERROR(check_filled_object(record, "", name.c_str()));
   const auto choice = record.find(name);
   if (choice == record.end()) return {};
   const std::string where = name + ".";
   if (!choice->contains("config")) return Status(Code::kIo, fmt::format("{} has no config", name));
-  HSTUJIT_RETURN_IF_ERROR(check_object(*choice, where.c_str(), "config"));
+  HSTUJIT_RETURN_IF_ERROR(check_filled_object(*choice, where, "config"));
   for (const auto& [time, allowed] : {std::pair("median_us", &is_time), std::pair("spread_us", &is_spread)}) {
     const auto value = choice->find(time);
     if (value != choice->end() && !(value->is_number() && allowed(value->get<double>())))
@@ -60,10 +42,10 @@ Status check_choice(const Json& record, const std::string& name) {
 Result<TimedCandidate> timed_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a timed candidate is no object");
   constexpr const char* kWhere = "timed: ";
-  HSTUJIT_RETURN_IF_ERROR(check_object(json, kWhere, "config"));
+  HSTUJIT_RETURN_IF_ERROR(check_filled_object(json, kWhere, "config"));
   HSTUJIT_RETURN_IF_ERROR(check_text(json, kWhere, "workload"));
   HSTUJIT_RETURN_IF_ERROR(check_text(json, kWhere, "source"));
-  HSTUJIT_RETURN_IF_ERROR(check_object(json, kWhere, "baseline"));
+  HSTUJIT_RETURN_IF_ERROR(check_filled_object(json, kWhere, "baseline"));
   TimedCandidate candidate;
   candidate.config = config_member(json);
   candidate.workload = text_member(json, "workload");
@@ -73,7 +55,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   if (candidate.config.empty() || !is_time(candidate.median_us) || !is_spread(candidate.spread_us))
     return Status(Code::kIo, "a timed candidate has no config or no time");
   if (const auto baseline = json.find("baseline"); baseline != json.end()) {
-    HSTUJIT_RETURN_IF_ERROR(check_object(*baseline, "timed: baseline.", "config"));
+    HSTUJIT_RETURN_IF_ERROR(check_filled_object(*baseline, "timed: baseline.", "config"));
     HSTUJIT_RETURN_IF_ERROR(check_text(*baseline, "timed: baseline.", "source"));
     candidate.baseline = {config_member(*baseline), text_member(*baseline, "source"),
                           number_member(*baseline, "median_us", -1)};
@@ -85,7 +67,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
 
 Result<TuningRejection> rejected_from_json(const Json& json) {
   if (!json.is_object()) return Status(Code::kIo, "a rejected candidate is no object");
-  HSTUJIT_RETURN_IF_ERROR(check_object(json, "rejected: ", "config"));
+  HSTUJIT_RETURN_IF_ERROR(check_filled_object(json, "rejected: ", "config"));
   for (const char* name : {"source", "reason", "detail"}) HSTUJIT_RETURN_IF_ERROR(check_text(json, "rejected: ", name));
   TuningRejection candidate;
   candidate.config = config_member(json);
@@ -188,8 +170,9 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
   if (tuning_digest(record.key) != digest) return Status(Code::kIo, "it belongs to another key");
 
   HSTUJIT_RETURN_IF_ERROR(check_text(json, "", "workload"));
+  HSTUJIT_RETURN_IF_ERROR(check_integer(json, "", "rows"));
   for (const char* name : {"winner", "heuristic"}) HSTUJIT_RETURN_IF_ERROR(check_choice(json, name));
-  for (const char* name : {"timed", "rejected"}) HSTUJIT_RETURN_IF_ERROR(check_list(json, name));
+  for (const char* name : {"timed", "rejected"}) HSTUJIT_RETURN_IF_ERROR(check_list(json, "", name));
   record.workload = text_member(json, "workload");
   record.rows = integer_member(json, "rows", 0);
   if (record.rows < 0 || record.rows > kMostRows) record.rows = 0;

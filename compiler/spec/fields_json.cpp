@@ -51,6 +51,9 @@ bool has_backward(std::string_view op) {
   return !spec.ok() || (*spec)->supports(Direction::kBackward);
 }
 
+// Of names that no field of the operator stands for.
+bool asks_for_dropout(std::string_view name) { return name == "dropout" || !meant_names(name, {"dropout"}).empty(); }
+
 }  // namespace
 
 Status value_error(const std::string& path, const Json& value, std::string_view allowed, std::string_view meant) {
@@ -87,6 +90,8 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       hint = is_launch_argument(name, allowed) ? "; it is an argument of each launch" : "";
       if (asks_for_backward(name, meant, allowed) && !op.empty() && !has_backward(op)) {
         hint = ", which has no backward";
+      } else if (meant.empty() && !op.empty() && asks_for_dropout(name)) {
+        hint = ", which has no dropout";
       } else {
         hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
       }

@@ -25,8 +25,8 @@ const std::vector<EnvVariable>& environment_variables() {
   using enum EnvKind;
   static const auto& table = *new std::vector<EnvVariable>{
       {Env::kCacheDir, kPath, "HSTUJIT_CACHE_DIR", "", "",
-       "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit`, else "
-       "`$HOME/.cache/hstujit`."},
+       "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit` where that is an absolute "
+       "path, else `$HOME/.cache/hstujit`."},
       {Env::kCachePath, kPaths, "HSTUJIT_CACHE_PATH", "", "",
        "Read-only caches that are searched after the cache directory, in order."},
       {Env::kCacheMaxBytes, kSize, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",
@@ -275,7 +275,8 @@ std::vector<std::string> Environment::unknown() const {
 
 Result<std::string> Environment::cache_directory() const {
   if (is_set(Env::kCacheDir)) return text(Env::kCacheDir);
-  if (const std::string base = raw("XDG_CACHE_HOME"); !base.empty()) return base + "/hstujit";
+  // One that is relative is none, by the XDG Base Directory Specification: each process would have a cache of its own.
+  if (const std::string base = raw("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/hstujit";
   if (const std::string home = raw("HOME"); !home.empty()) return home + "/.cache/hstujit";
   return Status(Code::kIo,
                 "there is no place for the cache: none of HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME is set");

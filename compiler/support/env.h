@@ -81,7 +81,8 @@ class Environment {
   // Names that begin as the table's do and are not in it: spelt wrong, or of another version. An empty one is left out.
   std::vector<std::string> unknown() const;
 
-  // HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit, else $HOME/.cache/hstujit; kIo when none of them is set.
+  // HSTUJIT_CACHE_DIR, else $XDG_CACHE_HOME/hstujit where that is absolute, else $HOME/.cache/hstujit; kIo when none of
+  // them is set.
   Result<std::string> cache_directory() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autotune_cache/checked_json.h"
+#include "autotune_cache/member_types.h"
 #include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
@@ -15,6 +16,21 @@ namespace {
 
 constexpr size_t kLongestKey = 64;  // of a digest
 constexpr std::string_view kFormat = "hstujit-choices-1";
+
+Status check_row(const Json& row) {
+  constexpr const char* kWhere = "one of its choices: ";
+  for (const char* name : {"key", "op", "direction", "device", "arch", "generator"})
+    HSTUJIT_RETURN_IF_ERROR(check_text(row, kWhere, name));
+  for (const char* name : {"sm_count", "bucket"}) HSTUJIT_RETURN_IF_ERROR(check_integer(row, kWhere, name));
+  return check_filled_object(row, kWhere, "spec");
+}
+
+// Of a row, whose spec is an object, for people.
+TuningKey frozen_key_from(const Json& row) {
+  TuningKey key = tuning_key_from(row);
+  if (const auto spec = row.find("spec"); spec != row.end()) key.spec = dump_json(*spec);
+  return key;
+}
 
 }  // namespace
 
@@ -59,7 +75,9 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
   const auto list = json->find("choices");
   if (list == json->end() || !list->is_array()) return wrong("it has no list \"choices\"");
   for (const Json& row : *list) {
-    const std::string key = row.is_object() ? text_member(row, "key") : std::string();
+    if (!row.is_object()) return wrong("one of its choices is no object");
+    if (const Status types = check_row(row); !types.ok()) return wrong(types.message());
+    const std::string key = text_member(row, "key");
     if (key.empty() || !row.contains("config")) return wrong("one of its choices has no key or no config");
     Result<KernelConfig> config = parse_kernel_config(row["config"]);
     if (!config.ok()) return wrong(config.status().message());
@@ -71,6 +89,8 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
                                 "the file anew with hstujit freeze of this build",
                                 printable(origin), describe(*config), printable(generator), own));
     }
+    if (key != tuning_digest(frozen_key_from(row)))
+      return wrong(fmt::format("the key {} is not that of the fields beside it", quote(key, kLongestKey)));
     const auto [place, added] = choices.configs_.emplace(key, *config);
     if (!added && place->second != *config) {
       return wrong(fmt::format("the key {} is there twice, with the configs {} and {}", quote(key, kLongestKey),
@@ -89,10 +109,7 @@ const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
 std::optional<NearestEntry> FrozenChoices::nearest(const std::vector<TuningKey>& keys) const {
   std::call_once(read_->once, [this] {
     std::vector<TuningKey> own;
-    for (const Json& row : rows_) {
-      own.push_back(tuning_key_from(row));
-      if (const auto spec = row.find("spec"); spec != row.end()) own.back().spec = dump_json(*spec);
-    }
+    for (const Json& row : rows_) own.push_back(frozen_key_from(row));
     read_->keys.emplace(own);
   });
   std::optional<NearestEntry> best;

@@ -32,7 +32,8 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices);
 
 class FrozenChoices {
  public:
-  // kInvalidConfig with what is wrong: no JSON, another format, a damaged file, a choice of another generator.
+  // kInvalidConfig with what is wrong: no JSON, another format, a damaged file, a choice of another generator, a key
+  // that is not the digest of the fields beside it.
   static Result<FrozenChoices> parse(std::string_view text, const std::string& origin);
 
   // Null when the file has none for the key.

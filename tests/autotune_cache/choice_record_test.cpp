@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <tuple>
+
 #include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/checked_json.h"
 #include "autotune_cache/directory_layer.h"
 #include "cache_fixture.h"
+#include "compiler/support/read_limits.h"
 
 namespace hstujit {
 namespace {
@@ -98,6 +102,22 @@ TEST_F(ChoiceTest, ADamagedOrForeignFileIsRefused) {
   const auto verified = DirectoryLayer(path("user"), true, Trust::kOwn, Log()).verify();
   ASSERT_EQ(verified.size(), 1u);
   EXPECT_THAT(verified[0].problem, HasSubstr("checksum"));
+}
+
+TEST_F(ChoiceTest, AFieldOfAnotherTypeMakesADamagedFile) {
+  Json json = Json::parse(*format_choice(choice(64)));
+  json.erase("checksum");
+  const Json passed = {{"config", {{"block_m", 192}}}, {"reason", 3}};
+  for (const auto& [name, value, sentence] :
+       {std::tuple("device", Json(3), "device is 3; it must be a string"),
+        std::tuple("estimates", Json::array(), "estimates is []; it must be a string"),
+        std::tuple("exported", Json("yes"), "exported is \"yes\"; it must be true or false"),
+        std::tuple("passed_over", Json(true), "passed_over is true; it must be a list"),
+        std::tuple("passed_over", Json::array({passed}), "passed_over: reason is 3; it must be a string")}) {
+    Json changed = json;
+    changed[name] = value;
+    EXPECT_EQ(parse_choice(*format_checked_json(changed, kMaxChoiceBytes), digest()).status().message(), sentence);
+  }
 }
 
 TEST_F(ChoiceTest, WhatIsNotedIsFoundByTheNextProcessAndDecidesNothing) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autotune_cache/tuning_key_json.h"
 #include "compiler/support/json.h"
 #include "runtime/engine/generator_keys.h"
 #include "tests/fuzz/oracles.h"
@@ -18,7 +19,11 @@ void frozen_choices(std::string_view input) {
     for (auto& row : *choices) {
       if (!row.is_object() || !row.contains("config")) continue;
       const auto config = parse_kernel_config(row["config"]);
-      if (config.ok()) row["generator"] = kernel_generator(text_member(row, "op"), *config);
+      if (!config.ok()) continue;
+      row["generator"] = kernel_generator(text_member(row, "op"), *config);
+      TuningKey key = tuning_key_from(row);
+      if (row.contains("spec")) key.spec = dump_json(row["spec"]);
+      row["key"] = tuning_digest(key);
     }
   }
   const auto choices = FrozenChoices::parse(checked_file(*object, "hstujit-choices-1"), "choices.json");

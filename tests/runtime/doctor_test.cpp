@@ -367,6 +367,7 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
 TEST_F(DoctorTest, ChoicesOfAnotherBuild) {
   TuningKey key;
   key.op = "hstu_attention";
+  key.spec = R"({"op":"hstu_attention"})";
   KernelConfig config;
   config.skeleton = "attention/sm90_forward";
   std::string text = *format_choices({{key, config}});

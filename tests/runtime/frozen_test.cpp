@@ -93,6 +93,33 @@ TEST_F(FrozenTest, TwoChoicesOfOneKeyAreRefused) {
   EXPECT_THAT(status.message(), HasSubstr("is there twice, with the configs "));
 }
 
+// Its checksum is right: somebody has written it with care.
+TEST_F(FrozenTest, FieldsOfAnotherTypeAndKeysOfOtherFieldsAreRefused) {
+  Json file = Json::parse(*format_choices({{key_of(128), second_best()}}));
+  file.erase("checksum");
+  const auto refusal = [&file](const char* name, const Json& value) {
+    Json changed = file;
+    changed["choices"][0][name] = value;
+    const Status status = FrozenChoices::parse(*format_checked_json(changed, kMaxChoicesBytes), "f").status();
+    EXPECT_EQ(status.code(), Code::kInvalidConfig) << name << " " << value.dump();
+    return status.message();
+  };
+  for (const char* name : {"key", "op", "direction", "device", "arch", "generator"})
+    EXPECT_EQ(refusal(name, 3), "f: one of its choices: " + std::string(name) +
+                                    " is 3; it must be a string; it must be a file of hstujit freeze");
+  for (const char* name : {"sm_count", "bucket"}) EXPECT_THAT(refusal(name, "3"), HasSubstr("it must be an integer"));
+  for (const Json& spec : {Json(3), Json("{}"), Json::object()})
+    EXPECT_THAT(refusal("spec", spec), HasSubstr("it must be an object with fields"));
+  const std::string digest = tuning_digest(key_of(128));
+  for (const auto& [name, value] : std::map<const char*, Json>{{"bucket", 256},
+                                                               {"device", "another"},
+                                                               {"small_batch", true},
+                                                               {"deterministic", true},
+                                                               {"spec", {{"op", "hstu_attention"}}}})
+    EXPECT_THAT(refusal(name, value), HasSubstr("the key \"" + digest + "\" is not that of the fields beside it"));
+  EXPECT_THAT(refusal("key", std::string(64, '0')), HasSubstr("is not that of the fields beside it"));
+}
+
 TEST_F(FrozenTest, WhatIsFrozenIsWhatWouldHaveBeenChosen) {
   const Json file = frozen(config_of("128, 256"));
   ASSERT_EQ(file["choices"].size(), 4u) << "of short sequences and of others";

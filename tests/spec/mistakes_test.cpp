@@ -207,6 +207,21 @@ TEST(Mistakes, WhatLaunchesTakeIsNamed) {
       HasSubstr("batch_size (value 4) is not a known field of hstu_attention, did you mean \"lengths.batch\"?"));
 }
 
+TEST(Mistakes, WhoeverAsksForTheDropoutThatThereIsNotIsTold) {
+  const auto line = [](const std::string& fields) {
+    return lines_of(R"({"version": 1, "ops": [{"name": "a", )" + fields + "}]}").front();
+  };
+  for (const char* name : {"dropout", "dropout_p", "linear_dropout_rate"})
+    EXPECT_THAT(
+        line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, ")" + std::string(name) +
+             "\": 0.1"),
+        EndsWith(std::string(name) + " (value 0.1) is not a known field of hstu_attention, which has no dropout"));
+  EXPECT_THAT(
+      line(R"("dropout_p": true, "op": "stu_layer", "width": 8, "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8)"),
+      HasSubstr("dropout_p (value true) is not a known field of stu_layer; it is an argument of each launch, did you "
+                "mean \"dropout\"?"));
+}
+
 TEST(Mistakes, WhoeverAsksForTheBackwardThatThereIsNotIsTold) {
   const auto line = [](const char* fields) {
     return lines_of(R"({"version": 1, "ops": [{"name": "a", "training": true, )" + std::string(fields) + "}]}").front();

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "compiler/support/text.h"
 #include "tests/tools/exit_codes.h"
 #include "tests/tools/program.h"
@@ -27,7 +30,9 @@ TEST(Config, AMissingFileIsNamed) {
 TEST(Config, WhatCannotBeReadAsAFileIsABadRequest) {
   const Scratch scratch;
   const std::string config = scratch.config();
-  for (const char* path : {"/", "/dev/null", "/proc/self/mem"}) {
+  const std::string endless = scratch.file("endless", "");
+  std::filesystem::resize_file(endless, uint64_t{1} << 40);
+  for (const std::string& path : std::vector<std::string>{"/", "/dev/null", "/proc/self/mem", endless}) {
     const std::vector<std::vector<std::string>> commands = {{"check", "--config", path},
                                                             {"run", "--config", path, "--backend", "host"},
                                                             {"bench", "--grid", path},
@@ -37,7 +42,9 @@ TEST(Config, WhatCannotBeReadAsAFileIsABadRequest) {
     for (const std::vector<std::string>& command : commands) {
       const Outcome outcome = hstujit_tool(command);
       EXPECT_EQ(outcome.code, kBadRequest) << testing::PrintToString(command) << outcome.err;
-      EXPECT_THAT(outcome.err, HasSubstr(std::string("cannot read \"") + path + "\": ")) << outcome.err;
+      const std::string option =
+          command[1] == "import" ? "FILE" : *(std::find(command.begin(), command.end(), path) - 1);
+      EXPECT_THAT(outcome.err, StartsWith("hstujit: " + option + ": cannot read \"" + path + "\": "));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/support/json.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -51,19 +52,21 @@ Result<ContextPtr> open_context(const std::string& cache_dir) {
   return ContextPtr(context);
 }
 
-Status of_input(const Status& status) {
-  return status.code() == Code::kIo ? Status(Code::kInvalidArgument, status.message()) : status;
+Status of_input(std::string_view option, const std::string& path, const Status& status) {
+  if (!status.message().starts_with(fmt::format("cannot read {}: ", quote(path)))) return status;
+  const Code code = status.code() == Code::kIo ? Code::kInvalidArgument : status.code();
+  return Status(code, status.message()).with_context(std::string(option));
 }
 
-Result<ConfigPtr> load_config(const std::string& path) {
+Result<ConfigPtr> load_config(const std::string& path, std::string_view option) {
   hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(of_input(api_status(hstujit_config_load(path.c_str(), &config))));
+  HSTUJIT_RETURN_IF_ERROR(of_input(option, path, api_status(hstujit_config_load(path.c_str(), &config))));
   return ConfigPtr(config);
 }
 
 Result<ConfigPtr> load_recording(const std::string& path) {
   hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(of_input(api_status(hstujit_config_load_recording(path.c_str(), &config))));
+  HSTUJIT_RETURN_IF_ERROR(of_input("--from", path, api_status(hstujit_config_load_recording(path.c_str(), &config))));
   return ConfigPtr(config);
 }
 

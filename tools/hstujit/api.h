@@ -26,10 +26,12 @@ using ConfigPtr = std::unique_ptr<hstujit_config, ConfigDeleter>;
 Result<ContextPtr> open_context(const std::string& cache_dir);
 // The options of that context.
 hstujit_context_options context_options(const std::string& cache_dir);
-// A failure of a file that the command line names as input: one that cannot be read as such is a wrong argument, as one
-// is that does not exist.
-Status of_input(const Status& status);
-Result<ConfigPtr> load_config(const std::string& path);
+// A failure that may be of the input file `path`, which `option` of the command line names: where the file cannot be
+// read as such, a wrong argument, as one is that does not exist, and the sentence begins with the option.
+Status of_input(std::string_view option, const std::string& path, const Status& status);
+// Of --config, or of another option that names a config.
+Result<ConfigPtr> load_config(const std::string& path, std::string_view option = "--config");
+// Of --from.
 Result<ConfigPtr> load_recording(const std::string& path);
 
 // A report, whether or not everything in it succeeded. A sentence of a failure names the option that gave an argument.

@@ -60,8 +60,9 @@ class FilesRead {
 
 }  // namespace
 
-Status check_output_file(const std::string& output, const Options& options, const std::string& grid) {
-  HSTUJIT_RETURN_IF_ERROR(check_output(output));
+Status check_output_file(std::string_view option, const std::string& output, const Options& options,
+                         const std::string& grid) {
+  if (Status status = check_output(output); !status.ok()) return status.with_context(std::string(option));
   if (std::error_code error; !fs::exists(output, error)) return {};
   FilesRead read(output);
   read.add_config("--config", options.config);
@@ -69,7 +70,7 @@ Status check_output_file(const std::string& output, const Options& options, cons
   read.add("--arch", options.arch);
   read.add_variable("HSTUJIT_FROZEN");
   read.add_variable("HSTUJIT_CACHE_PATH");
-  return read.status();
+  return read.status().with_context(std::string(option));
 }
 
 }  // namespace hstujit

@@ -83,11 +83,11 @@ Result<ConfigPtr> load_grid(const std::string& path) {
                                                       printable(path)));
     }
   }
-  return load_config(path);
+  return load_config(path, "--grid");
 }
 
 Status bench(const BenchOptions& options) {
-  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output_file(options.out, options, options.grid));
+  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output_file("--out", options.out, options, options.grid));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config,
                            options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);

@@ -193,7 +193,7 @@ Status said_of(const std::string& file, const std::string& archive, const Status
 // The library writes the archive and the program compresses it: only reading has to be everywhere.
 Status export_bundle(const CacheOptions& options) {
   const std::filesystem::path file = options.file;
-  HSTUJIT_RETURN_IF_ERROR(check_output_file(options.file, options));
+  HSTUJIT_RETURN_IF_ERROR(check_output_file("FILE", options.file, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   // Where the system clears up after a program that is killed.
   HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
@@ -228,10 +228,29 @@ Status print_path(const CacheOptions& options) {
 }
 
 Status import_bundle(const CacheOptions& options) {
-  HSTUJIT_RETURN_IF_ERROR(of_input(read_file_head(options.file, 1).status()));
+  HSTUJIT_RETURN_IF_ERROR(of_input("FILE", options.file, read_file_head(options.file, 1).status()));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
-  HSTUJIT_ASSIGN_OR_RETURN(const Report report, report_of(&hstujit_cache_import, context.get(), options.file.c_str()));
-  return show(report, options, print_import);
+  const Result<Report> report = report_of(&hstujit_cache_import, context.get(), options.file.c_str());
+  if (!report.ok()) return of_input("FILE", options.file, report.status());
+  return show(*report, options, print_import);
+}
+
+// Of --cache-dir, where it alone says what is looked at.
+Status check_cache_dir(const std::string& cache_dir) {
+  const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
+  if (cache_dir.empty() || (others != nullptr && *others != 0)) return {};
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(cache_dir, error).type();
+  const auto refused = [&cache_dir](Code code, std::string_view problem) {
+    return Status(code, fmt::format("--cache-dir is {}, {}", quote(cache_dir), problem));
+  };
+  if (type == std::filesystem::file_type::not_found) {
+    const bool link = std::filesystem::is_symlink(cache_dir, error);
+    return refused(Code::kNotFound, link ? "a link that leads nowhere" : "which does not exist");
+  }
+  if (error) return refused(Code::kInvalidArgument, "which cannot be read: " + error.message());
+  if (type != std::filesystem::file_type::directory) return refused(Code::kInvalidArgument, "which is no directory");
+  return {};
 }
 
 // A report on what is there. A directory that nobody has made yet is an empty cache, but whoever names one to look at
@@ -239,14 +258,7 @@ Status import_bundle(const CacheOptions& options) {
 template <typename Call>
 Status report_on_existing(const CacheOptions& options, const Call& call, Printer printer) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
-  std::error_code error;
-  const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
-  if ((others == nullptr || *others == 0) && !options.cache_dir.empty() &&
-      std::filesystem::status(options.cache_dir, error).type() == std::filesystem::file_type::not_found) {
-    const bool link = std::filesystem::is_symlink(options.cache_dir, error);
-    return Status(Code::kNotFound, fmt::format("--cache-dir is {}, {}", quote(options.cache_dir),
-                                               link ? "a link that leads nowhere" : "which does not exist"));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_cache_dir(options.cache_dir));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report, call(context.get()));
   return show(report, options, printer);
 }

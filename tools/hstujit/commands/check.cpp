@@ -73,9 +73,9 @@ size_t print_report(const Json& report, const Options& options) {
   return failures;
 }
 
-// Of a config that is not read; `sentences` as the library separates them.
+// Of a config that was read and has mistakes, whose sentences the library separates.
 Status show_mistakes(const Status& status, const Options& options) {
-  if (!options.json) return status;
+  if (!options.json || status.code() != Code::kInvalidConfig) return status;
   const Json report = {{"valid", false}, {"mistakes", split(status.message(), '\n')}};
   print_json(json_text(report));
   return Status(status.code(), "");

@@ -1,0 +1,39 @@
+#include "autotune_cache/member_types.h"
+
+#include <fmt/format.h>
+
+namespace hstujit {
+namespace {
+
+Status check_type(const Json& object, std::string_view where, const char* name, bool (*is_type)(const Json&),
+                  const char* type) {
+  const auto member = object.find(name);
+  if (member == object.end() || is_type(*member)) return {};
+  return Status(Code::kIo, fmt::format("{}{} is {}; it must be {}", where, name, brief_json(*member), type));
+}
+
+}  // namespace
+
+Status check_text(const Json& object, std::string_view where, const char* name) {
+  return check_type(object, where, name, [](const Json& value) { return value.is_string(); }, "a string");
+}
+
+Status check_integer(const Json& object, std::string_view where, const char* name) {
+  return check_type(object, where, name, [](const Json& value) { return value.is_number_integer(); }, "an integer");
+}
+
+Status check_flag(const Json& object, std::string_view where, const char* name) {
+  return check_type(object, where, name, [](const Json& value) { return value.is_boolean(); }, "true or false");
+}
+
+Status check_list(const Json& object, std::string_view where, const char* name) {
+  return check_type(object, where, name, [](const Json& value) { return value.is_array(); }, "a list");
+}
+
+Status check_filled_object(const Json& object, std::string_view where, const char* name) {
+  return check_type(
+      object, where, name, [](const Json& value) { return value.is_object() && !value.empty(); },
+      "an object with fields");
+}
+
+}  // namespace hstujit
