@@ -246,13 +246,19 @@ TEST_P(EmulatedFp32, SumsOverRows) {
   }
 }
 
+std::string tile_name(const testing::TestParamInfo<GemmConfig>& info) {
+  return fmt::format("{}x{}", info.param.block_m, info.param.block_n);
+}
+
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedFp32,
                          testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{128, 64, 2, 1},
-                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));
+                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}),
+                         tile_name);
 
 INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMma,
                          testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{256, 128, 2, 2},
-                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}));
+                                         GemmConfig{64, 128, 3, 1}, GemmConfig{64, 64, 4, 1}),
+                         tile_name);
 
 // Halfway between two numbers of tf32, either factor in every layout: away from 0, where tensor cores would cut off.
 TEST(EmulatedTf32, RoundsToNearest) {

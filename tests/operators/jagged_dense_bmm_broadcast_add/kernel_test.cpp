@@ -183,7 +183,8 @@ TEST_P(EmulatedMmaBmm, EveryBiasLayoutAndSum) {
   check_mma(jagged_jagged(8, 264, {{"dtype", "fp16"}}), {300, 0, 1});
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMmaBmm, testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{64, 64, 4, 1}));
+INSTANTIATE_TEST_SUITE_P(Tiles, EmulatedMmaBmm, testing::Values(GemmConfig{128, 128, 3, 2}, GemmConfig{64, 64, 4, 1}),
+                         [](const auto& info) { return fmt::format("{}x{}", info.param.block_m, info.param.block_n); });
 
 const KernelConfig kKernels[] = {{"gemm/sm90", GemmConfig{128, 64, 2}},
                                  {"gemm/sm90", GemmConfig{64, 64, 3, 2, /*ping_pong=*/true}},
