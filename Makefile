@@ -66,14 +66,14 @@ sanitize:
 	$(MAKE) test PRESET=tsan
 
 # Every parser of bytes that others may have written, SECONDS_EACH seconds each, one a core at a time.
-fuzz: PRESET = fuzz
+fuzz: PRESET = asan
 fuzz: deps
-	cmake --preset fuzz
-	cmake --build --preset fuzz --parallel $(JOBS)
-	tools/fuzz.sh build/fuzz $(TARGETS)
+	cmake --preset asan
+	cmake --build --preset asan --target hstujit_fuzzers --parallel $(JOBS)
+	tools/fuzz.sh build/asan $(TARGETS)
 
 clean:
 	rm -rf build
 
 deps:
-	@tools/install-deps.sh --if-missing $(if $(filter asan tsan fuzz,$(PRESET)),--sanitizers)
+	@tools/install-deps.sh --if-missing $(if $(filter asan tsan,$(PRESET)),--sanitizers)

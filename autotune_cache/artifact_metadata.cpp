@@ -9,6 +9,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 namespace {
@@ -36,19 +37,31 @@ ArtifactKey key_from_json(const Json& json) {
 // Of what a compiler says about a kernel: people read these numbers, and programs add them up.
 Status check_resources(const Json& resources) {
   if (!resources.is_object()) return Status(Code::kIo, "its resources are no JSON object");
-  constexpr double kMaxBytes = 1LL << 31;
-  constexpr std::pair<const char*, double> kMax[] = {
-      {"registers", 65536},       {"spill_load_bytes", kMaxBytes},    {"spill_store_bytes", kMaxBytes},
-      {"stack_bytes", kMaxBytes}, {"static_shared_bytes", kMaxBytes}, {"compile_ms", 1e12}};
+  constexpr int64_t kMaxBytes = 1LL << 31;
+  constexpr std::pair<const char*, int64_t> kMax[] = {{"registers", 65536},
+                                                      {"spill_load_bytes", kMaxBytes},
+                                                      {"spill_store_bytes", kMaxBytes},
+                                                      {"stack_bytes", kMaxBytes},
+                                                      {"static_shared_bytes", kMaxBytes}};
   for (const auto& [name, max] : kMax) {
     const auto member = resources.find(name);
     if (member == resources.end()) continue;
-    const double value = member->is_number() ? member->get<double>() : -1;
-    if (!(value >= 0 && value <= max)) {
-      return Status(Code::kIo, fmt::format("its resources say that {} is {}; allowed: a number from 0 to {}", name,
+    const int64_t value = member->is_number_integer() ? member->get<int64_t>() : -1;
+    if (value < 0 || value > max) {
+      return Status(Code::kIo, fmt::format("its resources say that {} is {}; allowed: an integer from 0 to {}", name,
                                            brief_json(*member), max));
     }
   }
+  if (const auto time = resources.find("compile_ms"); time != resources.end()) {  // of an earlier library
+    constexpr double kLongest = 1e12;
+    const double value = time->is_number() ? time->get<double>() : -1;
+    if (!(value >= 0 && value <= kLongest))
+      return Status(Code::kIo, fmt::format("its resources say that compile_ms is {}; allowed: a number from 0 to {}",
+                                           brief_json(*time), kLongest));
+  }
+  constexpr const char* kWhere = "its resources: ";
+  HSTUJIT_RETURN_IF_ERROR(check_text(resources, kWhere, "nvrtc"));
+  for (const char* name : {"warnings", "rejects"}) HSTUJIT_RETURN_IF_ERROR(check_list(resources, kWhere, name));
   return {};
 }
 
@@ -95,6 +108,9 @@ Result<ArtifactMetadata> parsed_metadata(std::string_view text, std::string_view
   HSTUJIT_RETURN_IF_ERROR(check_texts(metadata.info));
   if (const auto resources = json.find("resources"); resources != json.end()) {
     HSTUJIT_RETURN_IF_ERROR(check_resources(*resources));
+    if (const std::string nvrtc = text_member(*resources, "nvrtc", metadata.info.nvrtc); nvrtc != metadata.info.nvrtc)
+      return Status(Code::kIo, fmt::format("its resources are of NVRTC {}, and its nvrtc is {}", quote(nvrtc),
+                                           quote(metadata.info.nvrtc)));
     metadata.info.resources = dump_json(*resources);
   }
   metadata.sha256 = text_member(json, "sha256");

@@ -175,7 +175,8 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
   for (const char* name : {"timed", "rejected"}) HSTUJIT_RETURN_IF_ERROR(check_list(json, "", name));
   record.workload = text_member(json, "workload");
   record.rows = integer_member(json, "rows", 0);
-  if (record.rows < 0 || record.rows > kMostRows) record.rows = 0;
+  if (record.rows < 0) return Status(Code::kIo, fmt::format("rows is {}; it must be 0 or more", record.rows));
+  if (record.rows > kMostRows) record.rows = 0;
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
     return member != json.end() ? config_member(*member) : std::string();

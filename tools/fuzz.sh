@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the libFuzzer programs of a build (preset fuzz), side by side, and says what each did.
+# Runs the libFuzzer programs of a build (preset asan), side by side, and says what each did.
 #   tools/fuzz.sh BUILD_FOLDER [TARGET ...]   all targets when none is given
 #
 # SECONDS_EACH: how long each runs (60). JOBS: how many run at a time (one per core).

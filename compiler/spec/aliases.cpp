@@ -39,7 +39,7 @@ constexpr Alias kNames[] = {
     {"training", "is_inference"},
     {"max_seq_len",
      "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
-     "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k"},
+     "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k seqlen_max"},
     {"lengths",
      "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens cu_seqlens_q cu_seqlens_k x_offsets"},
     {"alpha", "sm_scale softmax_scale scale scaling qk_scale attention_scale attn_alpha"},
@@ -49,8 +49,8 @@ constexpr Alias kNames[] = {
     {"heads",
      "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads num_groups "
      "groups"},
-    {"attn_dim", "head_dim headdim head_size d_head dim_head d_k"},
-    {"hidden_dim", "head_dim headdim head_size d_head dim_head"},
+    {"attn_dim", "head_dim headdim head_size d_head dim_head d_k hdim"},
+    {"hidden_dim", "head_dim headdim head_size d_head dim_head hdim"},
     {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},
     {"hidden_dim", "linear_dim linear_hidden_dim v_dim dv d_v dim_v head_dim_v v_head_dim value_dim block_d_v"},
     {"dtype", "data_type datatype torch_dtype"},
@@ -66,12 +66,12 @@ constexpr Alias kNames[] = {
     {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
     {"contextual_seq_len",
      "contextual num_contextual num_contexts num_contextuals max_num_contextuals contextual_len context_len "
-     "max_contextual_seq_len"},
+     "max_contextual_seq_len max_context_len prefix_len num_prefix"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
     {"rab_heads",
      "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias rel_attn_bias "
-     "attention_bias has_attn_bias"},
+     "attention_bias has_attn_bias enable_relative_attention_bias"},
     {"attn_scale", "has_attn_scale attention_scales"},
     {"drab", "has_drab dbias"},
     // Of a kernel's config.
@@ -152,7 +152,8 @@ constexpr ValueAlias kValues[] = {
     {"op", "stu_layer", "stu stulayer hstu_layer layer"},
     {"op", "hstu_attention", "hstu hstu_attn hstu_mha attention hstu_varlen hstu_attn_varlen_func triton_hstu_mha"},
     {"op", "delta_hstu_attention",
-     "delta_hstu delta_hstu_attn delta_hstu_mha delta_attention cached_hstu_mha triton_cached_hstu_mha"},
+     "delta_hstu delta_hstu_attn delta_hstu_mha delta_attention hstu_delta_attention cached_hstu_mha "
+     "triton_cached_hstu_mha"},
     {"length_mode", "pow2", "pow power_of_2 power_of_two next_power_of_2 next_power_of_two"},
     {"length_mode", "exact", "none off"},
     {"distribution", "uniform", "random rand"},
@@ -224,12 +225,13 @@ std::vector<std::string_view> meant_names(std::string_view written, const std::v
   const std::string word = lower_case(written);
   // Others have a name for a field that is one of another operator's here.
   if (const auto same = std::find(allowed.begin(), allowed.end(), word); same != allowed.end()) return {*same};
+  // Of a batch "lengths" say all, where there are any: the sizes of it that others have are no sizes of a product.
+  for (const NestedAlias& alias : kNested) {
+    if (lists(alias.written, word) && contains(allowed, alias.object)) return {alias.meant};
+  }
   std::vector<std::string_view> meant;
   for (const Alias& alias : kNames) {
     if (lists(alias.written, word) && contains(allowed, alias.meant)) meant.push_back(alias.meant);
-  }
-  for (const NestedAlias& alias : kNested) {
-    if (meant.empty() && lists(alias.written, word) && contains(allowed, alias.object)) meant.push_back(alias.meant);
   }
   if (meant.empty()) {
     if (const std::string_view near = closest(written, allowed); !near.empty()) meant.push_back(near);

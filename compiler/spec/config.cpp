@@ -11,6 +11,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/instance_reader.h"
 #include "compiler/spec/program.h"
+#include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/suggest.h"
@@ -252,6 +253,8 @@ Result<Config> parse_config(std::string_view text, const std::string& origin, co
 
 Result<Config> load_config(const fs::path& path) {
   HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxConfigBytes));
+  if (const std::string_view other = describe(file_kind(text)); !other.empty())
+    return Status(Code::kInvalidConfig, fmt::format("{} is {}; it must be a config", printable(path.native()), other));
   return parse_config(text, path.string(), path.parent_path());
 }
 

@@ -93,7 +93,11 @@ bool check_names(const Json& json, const std::string& path, const std::vector<st
       } else if (meant.empty() && !op.empty() && asks_for_dropout(name)) {
         hint = ", which has no dropout";
       } else {
-        hint += meant.empty() ? fmt::format("; allowed: {}", fmt::join(allowed, ", ")) : did_you_mean(meant);
+        if (!meant.empty()) {
+          hint += did_you_mean(meant);
+        } else if (hint.empty()) {
+          hint = fmt::format("; allowed: {}", fmt::join(allowed, ", "));
+        }
       }
     }
     const bool placed = name.size() <= kLongestPlaced;

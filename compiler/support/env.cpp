@@ -243,9 +243,13 @@ Result<std::vector<std::string>> Environment::choices(Env id) const {
   const EnvVariable& variable = environment_variable(id);
   const auto allowed = split(variable.allowed, '|');
   std::vector<std::string> chosen;
+  bool all = false;
   for (const std::string& part : split(text(id), ',')) {
     if (part.empty()) continue;
-    if (part == "all") return allowed;
+    if (part == "all") {
+      all = true;
+      continue;
+    }
     if (std::find(allowed.begin(), allowed.end(), part) == allowed.end()) {
       const auto words = split(fmt::format("{}|all", variable.allowed), '|');
       return Status(Code::kInvalidArgument, fmt::format("{} contains {}{}; allowed: {}", variable.name, quote(part),
@@ -253,7 +257,7 @@ Result<std::vector<std::string>> Environment::choices(Env id) const {
     }
     chosen.push_back(part);
   }
-  return chosen;
+  return all ? allowed : chosen;
 }
 
 std::vector<std::string> Environment::paths(Env id) const {

@@ -25,6 +25,7 @@ inline constexpr size_t kMaxUnpackedTimes = 32;
 // Of people and their programs. Parsed JSON takes some ten times the bytes of its text.
 inline constexpr size_t kMaxConfigBytes = size_t{64} << 20;  // of a config or a grid
 inline constexpr size_t kMaxConfigKernels = 10'000;  // that a config asks for: instances, directions, max_seq_len
+inline constexpr size_t kMaxReportBytes = size_t{64} << 20;          // of bench --out, before it is replaced
 inline constexpr size_t kMaxDeviceSpecBytes = size_t{1} << 20;       // seven numbers
 inline constexpr size_t kMaxChoicesBytes = size_t{64} << 20;         // of HSTUJIT_FROZEN: 1 KB for each key
 inline constexpr size_t kMaxRecordingBytes = size_t{256} << 20;      // of HSTUJIT_RECORD: 1 KB for each miss

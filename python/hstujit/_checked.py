@@ -107,7 +107,8 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
 def _meant(called: str, name: str, names: list[str]) -> str:
     if called.split("_backward")[0].endswith("attention") and "dropout" in name.lower():
         return ": attention has no dropout"
-    return did_you_mean(name, names)
+    meant = did_you_mean(name, names)
+    return meant or (": it may be a field of config" if "config" in names else "")
 
 
 def _missing(signature: inspect.Signature, args: Any, kwargs: Any) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._checked import checked
+from ._checked import checked, named
 from ._handles import Owner
 from ._library import check, encode, json_of, library
 from ._words import cut, shown
@@ -30,6 +30,7 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
         hstujit.errors.Error: the file cannot be read.
     """
 
+    @named
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         self._handle = ctypes.c_void_p()
         if isinstance(source, (str, bytes, os.PathLike)):

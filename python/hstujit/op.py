@@ -88,11 +88,21 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         return Signature.of(json_of(library.hstujit_op_signature, self._handle))
 
     @checked
-    def prepare(self, max_seq_len: int = 1, device: int = -1) -> None:
+    def prepare(self, max_seq_len: int | None = None, device: int = -1) -> None:
         """Makes the kernel for sequences of up to ``max_seq_len`` rows ready. May compile.
 
-        ``device`` is a CUDA ordinal, or -1 for the current one. Not while a stream is being captured.
+        Args:
+            max_seq_len: at least that of the launches. None where launches take no ``max_seq_len``.
+            device: a CUDA ordinal, or -1 for the current one.
+
+        Not while a stream is being captured.
         """
+        if max_seq_len is None:
+            if any(argument.name == "max_seq_len" for argument in self.signature):
+                raise InvalidArgumentError(
+                    "max_seq_len is None; launches of this op have one, and kernels are made for it"
+                )
+            max_seq_len = 1
         if self.backend == "host":
             self._prepare(max_seq_len, device)
             return

@@ -5,6 +5,7 @@
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/member_types.h"
 #include "autotune_cache/tuning_key_json.h"
+#include "compiler/support/file_kind.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
@@ -15,7 +16,6 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kLongestKey = 64;  // of a digest
-constexpr std::string_view kFormat = "hstujit-choices-1";
 
 Status check_row(const Json& row) {
   constexpr const char* kWhere = "one of its choices: ";
@@ -59,7 +59,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
   }
   Json list = Json::array();
   for (auto& [digest, row] : rows) list.push_back(std::move(row));
-  return format_checked_json({{"format", kFormat}, {"choices", std::move(list)}}, kMaxChoicesBytes);
+  return format_checked_json({{"format", kChoicesFormat}, {"choices", std::move(list)}}, kMaxChoicesBytes);
 }
 
 Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::string& origin) {
@@ -69,7 +69,7 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
   };
   FrozenChoices choices;
   choices.origin_ = origin;
-  Result<Json> json = parse_checked_json(text, kFormat, &choices.checksum_);
+  Result<Json> json = parse_checked_json(text, kChoicesFormat, &choices.checksum_);
   if (!json.ok() && json.status().code() == Code::kOutOfMemory) return json.status().with_context(printable(origin));
   if (!json.ok()) return wrong(json.status().message());
   const auto list = json->find("choices");

@@ -1,14 +1,31 @@
 // Writes the generated source of each kernel that a config needs, its IR, and a program that runs it.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
 #include "compiler/support/memory.h"
+#include "compiler/support/text.h"
 #include "runtime/operations/operation.h"
 
 namespace hstujit {
 
 namespace {
+
+// A file that is there is replaced where it begins as one of the same kind does, and any other stays.
+Status replace_emitted(const std::filesystem::path& path, std::string_view text) {
+  constexpr size_t kBeginning = 10;  // "// Generat" "// Launche" "module {"
+  const Result<FileHead> there = read_file_head(path, kBeginning);
+  if (!there.ok() && there.status().code() != Code::kNotFound) return there.status();
+  if (there.ok() && there->size > 0 && there->bytes != text.substr(0, kBeginning)) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("cannot write {}: a file is there that emit has not written; remove it first",
+                              quote(path.native())));
+  }
+  return write_file_atomically(path, text);
+}
 
 Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem::path& folder, const Task& task,
                  Json& row) {
@@ -31,7 +48,7 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
     const auto found = blobs.find(blob);
     if (found == blobs.end()) continue;
     const std::filesystem::path path = folder / name;
-    HSTUJIT_RETURN_IF_ERROR(write_file_atomically(path, found->second));
+    HSTUJIT_RETURN_IF_ERROR(replace_emitted(path, found->second));
     row["files"][blob] = path.string();
   }
   return {};

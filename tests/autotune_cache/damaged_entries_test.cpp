@@ -118,12 +118,18 @@ TEST_F(MetadataTest, ResourcesAreNumbersThatAKernelCanHave) {
     return parse_metadata(text, *artifact_digest(sample_key())).status();
   };
   EXPECT_TRUE(status_of(R"({"registers": 255, "spill_load_bytes": 0, "compile_ms": 1.5, "nvrtc": "13.0"})").ok());
-  for (const char* resources :
-       {R"({"registers": -1})", R"({"spill_load_bytes": 9223372036854775807})", R"({"spill_store_bytes": 1e308})",
-        R"({"stack_bytes": true})", R"({"static_shared_bytes": []})", R"({"compile_ms": -5})"}) {
+  for (const char* resources : {R"({"registers": -1})", R"({"spill_load_bytes": 9223372036854775807})",
+                                R"({"spill_store_bytes": 1e308})", R"({"stack_bytes": true})",
+                                R"({"static_shared_bytes": []})", R"({"compile_ms": -5})", R"({"registers": 1.5})"}) {
     EXPECT_EQ(status_of(resources).code(), Code::kIo) << resources;
     EXPECT_NE(status_of(resources).message().find("its resources say that "), std::string::npos) << resources;
   }
+  for (const auto& [resources, sentence] :
+       {std::pair(R"({"nvrtc": [1]})", "its resources: nvrtc is [1]; it must be a string"),
+        std::pair(R"({"warnings": true})", "its resources: warnings is true; it must be a list"),
+        std::pair(R"({"rejects": {}})", "its resources: rejects is {}; it must be a list"),
+        std::pair(R"({"nvrtc": "12.9"})", R"(its resources are of NVRTC "12.9", and its nvrtc is "13.0")")})
+    EXPECT_EQ(status_of(resources).message(), sentence);
 }
 
 TEST_F(MetadataTest, ItsTextsAreOnesThatPeopleRead) {

@@ -394,6 +394,18 @@ class Widths(unittest.TestCase):
             self.refused("seed", lambda seed=seed: hstujit.run(CONFIG, backend="host", seed=seed))
         self.assertEqual(hstujit.run(CONFIG, backend="host", seed=2**64 - 1)["seed"], 2**64 - 1)
 
+    def test_of_an_op_whose_launches_have_a_length(self):
+        op = hstujit.Op({"op": "hstu_attention", "heads": 2, "attn_dim": 8, "hidden_dim": 8}, backend="host")
+        with self.assertRaisesRegex(
+            errors.InvalidArgumentError, "^max_seq_len is None; launches of this op have one, "
+        ):
+            op.prepare()
+        op.prepare(16)
+
+    def test_of_a_config_without_a_source(self):
+        with self.assertRaisesRegex(TypeError, "^Config: missing a required argument: 'source'; it takes source$"):
+            hstujit.Config()
+
     def test_of_an_op(self):
         op = hstujit.Op({"op": "silu", "width": 8, "dtype": "fp32"}, backend="host")
         self.refused("max_seq_len", lambda: op.prepare(2**64 + 16))

@@ -259,7 +259,7 @@ class Layers(unittest.TestCase):
 
     def test_fields_of_a_configuration_that_do_not_fit_together(self):
         for change, sentence in (
-            ({"backward_head_groups": 3}, "backward_head_groups is 3; allowed: divisors of num_heads, which are 2"),
+            ({"backward_head_groups": 3}, "backward_head_groups is 3; allowed: divisors of 2, the num_heads"),
             ({"num_heads": 128, "hidden_dim": 256},
              "num_heads is 128, so the projection has 67584 columns u, v, q and k; allowed: at most 65536\n"
              "num_heads is 128, so the attention output has 32768 columns; allowed: at most 16384"),
@@ -296,6 +296,20 @@ class Layers(unittest.TestCase):
             ({"name": 3}, "name is 3; it must be a text"),
         ):
             self.refused(sentence, lambda change=change: layer.instances(training=16, **change))
+
+    def test_what_a_module_is_made_of(self):
+        with self.assertRaisesRegex(
+            TypeError, "^STULayer: 'embedding_dim' is no argument: it may be a field of config; "
+        ):
+            STULayer(embedding_dim=64)
+        with self.assertRaisesRegex(
+            TypeError, "^STULayer: missing a required argument: 'config'; it takes config, is_"
+        ):
+            STULayer()
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        self.refused("stu_list is a hstujit.torch.stu.STULayer; it must be a list of STULayer", lambda: STUStack(layer))
+        self.refused("stu_list[1] is a torch.nn.modules.linear.Linear; it must be a STULayer",
+                     lambda: STUStack([layer, torch.nn.Linear(2, 2)]))  # fmt: skip
 
     def test_a_layer_shows_its_configuration(self):
         layer = STULayer(STULayerConfig(**self.SIZES, causal=False))

@@ -126,6 +126,9 @@ TEST(Environment, Choices) {
             "HSTUJIT_CHECK is \"ture\", did you mean \"true\"?; allowed: 0, false, off, no or 1, true, on, yes");
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "cache,,tune"}}).choices(Env::kLog),
               ElementsAre("cache", "tune"));
+  for (const char* value : {"all,cahce", "cahce,all"})
+    EXPECT_THAT(Environment::of_values({{"HSTUJIT_LOG", value}}).choices(Env::kLog).status().message(),
+                HasSubstr("HSTUJIT_LOG contains \"cahce\", did you mean \"cache\"?"));
   EXPECT_THAT(*Environment::of_values({{"HSTUJIT_LOG", "all"}}).choices(Env::kLog),
               ElementsAre("compile", "cache", "dispatch", "tune"));
   EXPECT_EQ(Environment::of_values({{"HSTUJIT_LOG", "cache,hash"}}).choices(Env::kLog).status().message(),

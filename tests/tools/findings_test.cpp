@@ -84,8 +84,8 @@ TEST(Outputs, AFolderThatCannotBeMadeIsOneFailureOfEmit) {
   const Scratch scratch;
   const std::string file = scratch.file("file", "");
   const Outcome refused = hstujit_tool({"emit", "--config", scratch.config(), "--arch", "sm_90a", "-o", file});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_EQ(refused.err, "hstujit: cannot create folder \"" + file + "\": Not a directory\n");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err, "hstujit: --output: cannot create folder \"" + file + "\": Not a directory\n");
 }
 
 // It may be of another build, and NVRTC be there.

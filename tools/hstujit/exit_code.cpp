@@ -33,10 +33,10 @@ std::string_view meaning(ExitCode code) {
     case ExitCode::kDone:
       return "done";
     case ExitCode::kFailed:
-      return "something that was asked for failed and is named, or output could not be written";
+      return "something that was asked for failed and is named, or output was lost";
     case ExitCode::kBadRequest:
-      return "wrong arguments or config, an input that is no file or cannot be read, a file or an instance that does "
-             "not exist";
+      return "wrong arguments or config, an input or output that is no file of its kind or cannot be opened, no such "
+             "instance";
     case ExitCode::kUnavailable:
       return "no usable device, driver or compiler, with what was looked for";
   }

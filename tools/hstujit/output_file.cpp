@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
@@ -58,11 +59,43 @@ class FilesRead {
   std::string found_;  // what names the input that the output is
 };
 
+bool is_report(const std::string& path) {
+  const Result<std::string> text = read_file(path, kMaxReportBytes);
+  const Result<Json> json = text.ok() ? parse_json(*text, {.depth = kMaxReportDepth}) : Result<Json>(text.status());
+  return json.ok() && json->is_object() && json->contains("results");
+}
+
+// Of a file that is there: one of another kind was hardly meant to be replaced.
+Status check_kind(const std::string& path, OutputKind kind) {
+  HSTUJIT_ASSIGN_OR_RETURN(const FileHead head, read_file_head(path, kFileKindBytes));
+  if (head.size == 0) return {};
+  const auto check = [&path](bool is_kind, std::string_view name) {
+    if (is_kind) return Status();
+    return Status(Code::kInvalidArgument,
+                  fmt::format("cannot write {}: a file is there that is no {}; name another one, or remove it first",
+                              quote(path), name));
+  };
+  switch (kind) {
+    case OutputKind::kBundle:
+      return check(file_kind(head.bytes) == FileKind::kBundle, "bundle");
+    case OutputKind::kChoices:
+      return check(file_kind(head.bytes) == FileKind::kChoices, "file of hstujit freeze");
+    case OutputKind::kReport:
+      return check(is_report(path), "report of hstujit bench");
+  }
+  return {};
+}
+
 }  // namespace
 
-Status check_output_file(std::string_view option, const std::string& output, const Options& options,
+Status refused_output(std::string_view option, const Status& status) {
+  const Code code = status.code() == Code::kIo ? Code::kInvalidArgument : status.code();
+  return Status(code, status.message()).with_context(std::string(option));
+}
+
+Status check_output_file(std::string_view option, const std::string& output, OutputKind kind, const Options& options,
                          const std::string& grid) {
-  if (Status status = check_output(output); !status.ok()) return status.with_context(std::string(option));
+  HSTUJIT_RETURN_IF_ERROR(refused_output(option, check_output(output)));
   if (std::error_code error; !fs::exists(output, error)) return {};
   FilesRead read(output);
   read.add_config("--config", options.config);
@@ -70,7 +103,8 @@ Status check_output_file(std::string_view option, const std::string& output, con
   read.add("--arch", options.arch);
   read.add_variable("HSTUJIT_FROZEN");
   read.add_variable("HSTUJIT_CACHE_PATH");
-  return read.status().with_context(std::string(option));
+  HSTUJIT_RETURN_IF_ERROR(refused_output(option, read.status()));
+  return refused_output(option, check_kind(output, kind));
 }
 
 }  // namespace hstujit

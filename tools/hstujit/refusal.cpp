@@ -176,6 +176,7 @@ std::string about_words_elsewhere(const std::string& words, std::span<const char
   const auto dashes = std::ranges::find(arguments, std::string_view("--"));
   if (dashes != arguments.end() && words == fmt::format("{}", fmt::join(std::next(dashes), arguments.end(), " ")))
     return fmt::format("{} stands behind --, where options end", words);
+  if (words == "help") return "there is no command \"help\"; commands have --help";
   return fmt::format(kBeforeCommand, words);
 }
 

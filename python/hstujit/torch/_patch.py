@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import errors
+from .._checked import named
 from .._words import counted, not_allowed, shown
 from ._fallback import Calls, Kept, falling_back, has_host_backend
 from ._public import PACKAGES, Function, Substitute
@@ -50,6 +51,7 @@ _active: list[_Replacement] = []
 _kept = {package: Kept() for package in PACKAGES}
 
 
+@named
 def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()) -> Patched:
     """Makes an installed package call the operators of hstujit.
 
@@ -63,6 +65,7 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
 
     Raises:
         hstujit.errors.InvalidArgumentError: another package, or a kernel that it does not have.
+        hstujit.errors.UnsupportedError: nothing of it can be replaced.
         ModuleNotFoundError: the package is not installed.
     """
     _check_package(package)
@@ -92,6 +95,11 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
                     ours = falling_back(original, substitutes[function], calls, _kept[package], host)
                     made.append(_Replacement(package, original, ours, calls))
                 report.calls[full] = calls
+        if not report.calls:
+            left = "; ".join(f"{name}: {reason}" for name, reason in report.left.items())
+            raise errors.UnsupportedError(
+                f"package is {shown(package)}, which has none of the functions that are replaced ({left})"
+            )
         for kernel in sorted(names - kernels):
             raise errors.InvalidArgumentError(not_allowed("keep", kernel, sorted(kernels)))
         _exchange(package, {id(new.original): new.ours for new in made})
@@ -100,6 +108,7 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
     return replace(report, replaced=tuple(report.calls))
 
 
+@named
 def unpatch(package: str | None = None) -> tuple[str, ...]:
     """Puts back what :func:`patch` replaced, of one package or of all. Returns the names of those functions.
 

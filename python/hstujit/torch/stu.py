@@ -97,6 +97,7 @@ class STULayer(torch.nn.Module):
     rounded to the type of x, as in the public package.
     """
 
+    @named
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
         self._config, self.is_inference = _copy_of(config), is_inference
@@ -363,10 +364,17 @@ def _check_lengths(x_lengths: torch.Tensor, x_offsets: torch.Tensor) -> None:
 class STUStack(torch.nn.Module):
     """Layers in order, a call for each, whose weights are tensors of their own: ``stu_stack`` takes stacked ones."""
 
+    @named
     def __init__(self, stu_list: Iterable[STULayer], is_inference: bool = False) -> None:
         super().__init__()
+        if not isinstance(stu_list, Iterable):
+            raise InvalidArgumentError(f"stu_list is {kind_of(stu_list)}; it must be a list of STULayer")
+        layers = list(stu_list)
+        for place, layer in enumerate(layers):
+            if not isinstance(layer, STULayer):
+                raise InvalidArgumentError(f"stu_list[{place}] is {kind_of(layer)}; it must be a STULayer")
         self.is_inference = is_inference
-        self._stu_layers = torch.nn.ModuleList(stu_list)
+        self._stu_layers = torch.nn.ModuleList(layers)
 
     @explained
     def forward(

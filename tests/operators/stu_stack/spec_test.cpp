@@ -185,7 +185,7 @@ TEST(StuStack, MistakesAreSentences) {
   EXPECT_THAT(mistake(Json::object()), HasSubstr("ops[0].layers"));
   EXPECT_THAT(mistake({{"layers", 33}}), HasSubstr("ops[0].layers is 33; allowed:"));
   EXPECT_EQ(mistake({{"layers", 2}, {"backward_head_groups", 3}}),
-            "ops[0].backward_head_groups is 3; allowed: divisors of heads, which are 2");
+            "ops[0].backward_head_groups is 3; allowed: divisors of 2, the heads");
   EXPECT_EQ(mistake({{"layers", 2}, {"backward_head_groups", 2}, {"rab_heads", 1}}),
             "ops[0].backward_head_groups is 2; allowed: 1 with rab_heads");
   EXPECT_EQ(mistake({{"layers", 2}, {"backward_head_groups", 2}, {"attn_scale", "rows"}}),

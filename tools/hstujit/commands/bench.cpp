@@ -87,7 +87,8 @@ Result<ConfigPtr> load_grid(const std::string& path) {
 }
 
 Status bench(const BenchOptions& options) {
-  if (!options.out.empty()) HSTUJIT_RETURN_IF_ERROR(check_output_file("--out", options.out, options, options.grid));
+  if (!options.out.empty())
+    HSTUJIT_RETURN_IF_ERROR(check_output_file("--out", options.out, OutputKind::kReport, options, options.grid));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config,
                            options.grid.empty() ? load_config(options.config) : load_grid(options.grid));
   hstujit_run_options run = run_options(options);

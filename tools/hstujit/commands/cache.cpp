@@ -193,7 +193,7 @@ Status said_of(const std::string& file, const std::string& archive, const Status
 // The library writes the archive and the program compresses it: only reading has to be everywhere.
 Status export_bundle(const CacheOptions& options) {
   const std::filesystem::path file = options.file;
-  HSTUJIT_RETURN_IF_ERROR(check_output_file("FILE", options.file, options));
+  HSTUJIT_RETURN_IF_ERROR(check_output_file("FILE", options.file, OutputKind::kBundle, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   // Where the system clears up after a program that is killed.
   HSTUJIT_ASSIGN_OR_RETURN(const TempDir folder, TempDir::create());
@@ -231,8 +231,12 @@ Status import_bundle(const CacheOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(of_input("FILE", options.file, read_file_head(options.file, 1).status()));
   HSTUJIT_ASSIGN_OR_RETURN(const ContextPtr context, open_context(options.cache_dir));
   const Result<Report> report = report_of(&hstujit_cache_import, context.get(), options.file.c_str());
-  if (!report.ok()) return of_input("FILE", options.file, report.status());
-  return show(*report, options, print_import);
+  if (report.ok()) return show(*report, options, print_import);
+  const Status status = of_input("FILE", options.file, report.status());
+  // The library calls any failure of reading kIo.
+  if (!status.message().starts_with(fmt::format("the file {} is no whole bundle", printable(options.file))))
+    return status;
+  return Status(Code::kInvalidArgument, "FILE: " + status.message());
 }
 
 // Of --cache-dir, where it alone says what is looked at.
@@ -330,7 +334,7 @@ void add_cache(CLI::App& app, Action& action) {
   });
 
   CLI::App& to_file = *cache.add_subcommand("export", "Pack kernels and tuning records into one file");
-  to_file.add_option("FILE", options->file, "the bundle to write, such as cache.tar.zst")->required();
+  to_file.add_option("FILE", options->file, "the bundle to write, such as kernels.hstujit")->required();
   to_file
       .add_option("--op", options->op,
                   "only entries of this operator, such as hstu_attention; of a program, of its steps' operators")

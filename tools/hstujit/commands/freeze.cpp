@@ -19,7 +19,7 @@ struct FreezeOptions : Options {
 };
 
 Status freeze(const FreezeOptions& options) {
-  HSTUJIT_RETURN_IF_ERROR(check_output_file("--output", options.file, options));
+  HSTUJIT_RETURN_IF_ERROR(check_output_file("--output", options.file, OutputKind::kChoices, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                            run_operation(&hstujit_freeze, "freeze", options, config.get(), run_options(options)));

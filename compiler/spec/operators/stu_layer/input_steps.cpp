@@ -34,7 +34,7 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
     mistakes.check(place, Status(Code::kInvalidConfig, fmt::format("{} is {}; allowed: {}", place, groups, allowed)));
     return false;
   };
-  if (attention.heads % groups != 0) return refuse(fmt::format("divisors of heads, which are {}", attention.heads));
+  if (attention.heads % groups != 0) return refuse(fmt::format("divisors of {}, the heads", attention.heads));
   if (attention.rab_heads > 0) return refuse("1 with rab_heads");
   return attention.attn_scale == "none" ? true : refuse("1 with attn_scale");
 }
