@@ -34,16 +34,25 @@ pip install --no-index --no-deps "$wheels"/*.whl
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
-# The same with kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md), runs beside the other tests: each is
-# one thread for most of its time.
-python_kernels=$build/python-kernels.log
-HSTUJIT_TORCH_DISPATCH=python "$environment/bin/python" tests/python/run.py torch_operators torch_autocast torch_integers \
-  torch_compile torch_patch torch_public torch_public_layer torch_fallback torch_native \
-  torch_driver >"$python_kernels" 2>&1 &
-beside=$!
+# Those that take longest run beside all others, and these again with kernels in Python, which PyTorch before 2.10 has
+# (docs/pytorch.md): each process is one thread for most of its time.
+longest=(torch_ranker torch_operators torch_compile torch_native torch_stu_instances torch_stu torch_public_layer)
+mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |
+  grep -vxF "$(printf '%s\n' "${longest[@]}")")
+run() { "$environment/bin/python" tests/python/run.py "$@"; }
+beside=$build/python-tests.log
+(
+  code=0
+  run "${others[@]}" || code=$?
+  echo "==== with kernels in Python"
+  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_patch torch_public \
+    torch_public_layer torch_fallback torch_native torch_driver || code=$?
+  exit "$code"
+) >"$beside" 2>&1 &
+process=$!
 code=0
-"$environment/bin/python" tests/python/run.py || code=$?
-wait "$beside" || code=$?
-echo "==== with kernels in Python"
-cat "$python_kernels"
+run "${longest[@]}" || code=$?
+wait "$process" || code=$?
+echo "==== the others"
+cat "$beside"
 exit "$code"

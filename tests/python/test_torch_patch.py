@@ -169,12 +169,3 @@ class Patch(unittest.TestCase):
             hstujit.torch.patch("tzrec")
         with self.assertRaisesRegex(TypeError, "^patch: missing a required argument: 'package'; "):
             hstujit.torch.patch()
-
-    def test_a_package_that_has_nothing_to_replace(self):
-        import_scratch_packages(
-            self, lambda folder: (folder / "tzrec").mkdir() or (folder / "tzrec/__init__.py").touch(), ("tzrec",)
-        )
-        with self.assertRaisesRegex(
-            errors.UnsupportedError, "^package is 'tzrec', which has none of the functions that"
-        ):
-            hstujit.torch.patch("tzrec")
