@@ -23,9 +23,9 @@ namespace hstujit {
 namespace {
 
 // Of a case. Under a sanitizer, which the compiler of kernels does not have, a few show that nothing else fails.
-constexpr int kTries = kSanitized ? 300 : 3000;  // configs, most of which a skeleton rejects
-constexpr size_t kAccepted = 80;                 // that are chosen among
-constexpr size_t kParsed = kSanitized ? 1 : 4;
+constexpr int kTries = kSanitized ? 300 : 8000;  // configs, most of which a skeleton rejects
+constexpr size_t kAccepted = 200;                // that are chosen among
+constexpr size_t kParsed = kSanitized ? 1 : 6;
 constexpr size_t kCompiled = kSanitized ? 0 : 1;
 
 // A number of the field's range: near the one that is there, near its ends, or any.

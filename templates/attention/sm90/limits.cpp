@@ -103,4 +103,12 @@ std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t t
   return reasons;
 }
 
+std::vector<Rejection> sort_limits(int64_t threads, int64_t sequences, int64_t key_bytes) {
+  constexpr int64_t kSortKeys = 64, kCounterBytes = 2;  // a byte for each sequence lies behind the counters
+  const int64_t needed = threads / 32 * kSortKeys * kCounterBytes + sequences;
+  if (sequences <= 1 || key_bytes >= needed) return {};
+  return {{"shared_memory", fmt::format("the stages of k have {} bytes, and to sort {} sequences takes {}", key_bytes,
+                                        sequences, needed)}};
+}
+
 }  // namespace hstujit::sm90

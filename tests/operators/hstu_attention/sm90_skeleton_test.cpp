@@ -87,6 +87,26 @@ TEST(Sm90Skeleton, RejectsWhatItCannotDo) {
   EXPECT_THAT(reasons(spec, config, narrow), Contains("threads"));
 }
 
+// A CTA of the persistent schedule sorts the sequences where k will be.
+TEST(Sm90Skeleton, TheStagesOfKHaveRoomToSortSequences) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 128);
+  const auto with_stages = [](int64_t stages) {
+    AttentionConfig config;
+    config.block_m = 192;
+    config.block_n = 16;
+    config.stages = stages;
+    config.consumers = 3;
+    config.schedule = "persistent";
+    config.ping_pong = true;
+    return KernelConfig{"attention/sm90_forward", config};
+  };
+  // 16 warps with 64 counters of two bytes each, and a byte for each of 2048 sequences.
+  const std::vector<Rejection> rejections = skeleton().reject(spec, with_stages(1), hopper());
+  ASSERT_EQ(rejections.size(), 1u);
+  EXPECT_EQ(rejections[0].detail, "the stages of k have 2048 bytes, and to sort 2048 sequences takes 4096");
+  EXPECT_THAT(reasons(spec, with_stages(2), hopper()), IsEmpty());
+}
+
 // Records and HSTUJIT_OVERRIDE may hold anything.
 TEST(Sm90Skeleton, RejectsShapesThatItDoesNotHave) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 64, 64);
