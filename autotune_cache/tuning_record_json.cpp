@@ -199,9 +199,11 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
     HSTUJIT_ASSIGN_OR_RETURN(TuningRejection candidate, rejected_from_json(item));
     record.rejected.push_back(std::move(candidate));
   }
-  if (const auto environment = json.find("environment"); environment != json.end() && environment->is_object()) {
+  if (const auto environment = json.find("environment"); environment != json.end()) {
+    if (!environment->is_object()) return Status(Code::kIo, "environment is no object");
     for (const auto& [name, value] : environment->items()) {
-      if (value.is_string()) record.environment[name] = value.get<std::string>();
+      HSTUJIT_RETURN_IF_ERROR(check_text(*environment, "environment.", name.c_str()));
+      record.environment[name] = value.get<std::string>();
     }
   }
   drop_ended_times(&record);

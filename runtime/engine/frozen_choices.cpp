@@ -22,6 +22,8 @@ Status check_row(const Json& row) {
   for (const char* name : {"key", "op", "direction", "device", "arch", "generator"})
     HSTUJIT_RETURN_IF_ERROR(check_text(row, kWhere, name));
   for (const char* name : {"sm_count", "bucket"}) HSTUJIT_RETURN_IF_ERROR(check_integer(row, kWhere, name));
+  for (const char* name : {"deterministic", "small_batch", "short_sequences"})
+    HSTUJIT_RETURN_IF_ERROR(check_flag(row, kWhere, name));
   return check_filled_object(row, kWhere, "spec");
 }
 

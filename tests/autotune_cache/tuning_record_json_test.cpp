@@ -87,6 +87,10 @@ TEST(TuningRecordFileTest, FieldsOfAnotherTypeAreABadRecordThatNamesThem) {
     for (const Json& value : {Json(-1), Json("x"), Json(), Json(1e300)})
       EXPECT_THAT(with(field, value).message(), HasSubstr("it must be a time")) << field << value;
   }
+  EXPECT_THAT(with("/rows", -1).message(), HasSubstr("rows is -1; it must be 0 or more"));
+  EXPECT_THAT(with("/rows", "1").message(), HasSubstr("rows is \"1\"; it must be an integer"));
+  EXPECT_THAT(with("/environment", 3).message(), HasSubstr("environment is no object"));
+  EXPECT_THAT(with("/environment/nvrtc", 13.0).message(), HasSubstr("environment.nvrtc is 13.0; it must be a string"));
   EXPECT_THAT(with("/winner", {{"median_us", 20}}).message(), HasSubstr("winner has no config"));
   record.winner.clear();
   EXPECT_TRUE(with("/workload", "w").ok()) << "of an unfinished run";

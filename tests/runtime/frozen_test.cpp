@@ -108,6 +108,9 @@ TEST_F(FrozenTest, FieldsOfAnotherTypeAndKeysOfOtherFieldsAreRefused) {
     EXPECT_EQ(refusal(name, 3), "f: one of its choices: " + std::string(name) +
                                     " is 3; it must be a string; it must be a file of hstujit freeze");
   for (const char* name : {"sm_count", "bucket"}) EXPECT_THAT(refusal(name, "3"), HasSubstr("it must be an integer"));
+  for (const char* name : {"deterministic", "small_batch", "short_sequences"})
+    for (const Json& value : {Json(1), Json(nullptr), Json("true")})
+      EXPECT_THAT(refusal(name, value), HasSubstr("it must be true or false"));
   for (const Json& spec : {Json(3), Json("{}"), Json::object()})
     EXPECT_THAT(refusal("spec", spec), HasSubstr("it must be an object with fields"));
   const std::string digest = tuning_digest(key_of(128));
