@@ -71,7 +71,8 @@ class Cache:
     def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
         """Writes kernels and records, of operator ``op`` alone if it is named, into one file.
 
-        Those of a program, such as ``"stu_layer"``, are those of its steps' operators.
+        Those of a program, such as ``"stu_layer"``, are those of its steps' operators. A bundle that is there is
+        replaced, and no other file, nor one that the cache consists of.
         """
         options = _structs.CacheExportOptions(op=encode(op))
         return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))

@@ -3,10 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "autotune_cache/bundle_transfer.h"
 #include "compiler/spec/step_operators.h"
+#include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/numbers.h"
@@ -18,6 +22,23 @@ using namespace hstujit;
 using namespace hstujit::capi;
 
 namespace {
+
+// A file of another kind is not replaced, nor a bundle that the cache consists of.
+Status check_place_of_bundle(const std::string& path, const CacheLayers& layers) {
+  HSTUJIT_RETURN_IF_ERROR(check_output(path));
+  const Result<FileHead> there = read_file_head(path, kFileKindBytes);
+  if (!there.ok()) return there.status().code() == Code::kNotFound ? Status() : there.status();
+  const auto refused = [&path](std::string_view why) {
+    return Status(Code::kInvalidArgument, fmt::format("path is {}; {}", quote(path), why));
+  };
+  if (there->size > 0 && file_kind(there->bytes) != FileKind::kBundle)
+    return refused("a file is there that is no bundle, and it is not replaced");
+  for (const auto& layer : layers) {
+    std::error_code error;
+    if (std::filesystem::equivalent(path, layer->path(), error)) return refused("it is read, and would be lost");
+  }
+  return {};
+}
 
 Status prune(hstujit_context* context, const PruneRequest& request, hstujit_text* report) {
   HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
@@ -217,6 +238,7 @@ hstujit_status hstujit_cache_export(hstujit_context* context, const char* path,
       ops.emplace_back(given.op);
     }
     Engine& engine = *context->engine;
+    HSTUJIT_RETURN_IF_ERROR(check_place_of_bundle(path, engine.kernels().store().layers()));
     HSTUJIT_ASSIGN_OR_RETURN(const ExportedBundle exported,
                              export_bundle(engine.kernels().store().layers(), ops, engine.tuning().layers()));
     Json refused = Json::array();

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 
@@ -118,6 +120,20 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   const json exported = parse(&text);
   EXPECT_GE(exported["choices"], 1);
   EXPECT_EQ(exported["bytes"], std::filesystem::file_size(path));
+  const std::string words = "what somebody wrote", other = cache_ + "/words";
+  std::ofstream(other) << words;
+  EXPECT_EQ(hstujit_cache_export(context_, other.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(hstujit_last_error()),
+            "path is \"" + other + "\"; a file is there that is no bundle, and it is not replaced");
+  EXPECT_EQ(std::filesystem::file_size(other), words.size());
+  hstujit_context_options reading = HSTUJIT_INIT(hstujit_context_options);
+  reading.cache_dir = cache_.c_str();
+  reading.cache_path = path.c_str();
+  hstujit_context* reader = nullptr;
+  ASSERT_EQ(hstujit_context_create(&reading, &reader), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(hstujit_cache_export(reader, path.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(hstujit_last_error()), "path is \"" + path + "\"; it is read, and would be lost");
+  hstujit_context_destroy(reader);
   options.op = "norm_attention";  // of whose steps one is
   ASSERT_EQ(hstujit_cache_export(context_, path.c_str(), &options, &text), HSTUJIT_OK) << hstujit_last_error();
   EXPECT_EQ(parse(&text)["kernels"], exported["kernels"]);
