@@ -62,7 +62,11 @@ class Cache:
                 f"max_bytes is {shown(max_bytes)} and nvrtc is {shown(nvrtc)}; one of them is given"
             )
         if nvrtc is not None:
-            return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
+            try:
+                return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
+            except InvalidArgumentError as error:
+                error.args = ("nvrtc" + str(error).removeprefix("version"),)
+                raise
         if max_bytes is None or not 0 <= max_bytes < 2**63:
             raise InvalidArgumentError(f"max_bytes is {shown(max_bytes)}; it must be a number of bytes below 2^63")
         return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)

@@ -345,6 +345,8 @@ class Commands(Scratch):
         self.assertEqual(hstujit.Cache(other).prune(max_bytes=0)["kept"], 1)
         fresh = hstujit.Cache(hstujit.Context(cache_dir=self.folder / "other"))
         self.assertEqual(fresh.prune(nvrtc=version)["removed"], 1)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, '^nvrtc is "x"; allowed: a version of NVRTC'):
+            fresh.prune(nvrtc="x")
         self.assertEqual(fresh.list()["kernels"], [])
 
     def test_what_progress_raises_is_raised(self):
