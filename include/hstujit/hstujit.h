@@ -302,8 +302,8 @@ typedef struct hstujit_cache_export_options {
 } hstujit_cache_export_options;
 
 /* Writes the kernels and tuning records of every cache layer into the bundle `path`: a tar archive that carries its
- * SHA-256, with the same bytes for the same entries (docs/cache-format.md). It is not compressed; zstd may do that. A
- * bundle or an empty file that is there is replaced; HSTUJIT_INVALID_ARGUMENT for any other, and for one of the layers. */
+ * SHA-256, with the same bytes for the same entries (docs/cache-format.md). It is not compressed; zstd may do that.
+ * A bundle or an empty file that is there is replaced; HSTUJIT_INVALID_ARGUMENT for any other file, and for a layer. */
 HSTUJIT_API hstujit_status hstujit_cache_export(hstujit_context*, const char* path,
                                                 const hstujit_cache_export_options* options, hstujit_text* report);
 /* Puts the entries of a bundle, compressed with zstd or not, into the cache directory that is written. HSTUJIT_IO, and
