@@ -91,7 +91,8 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
                                 "the file anew with hstujit freeze of this build",
                                 printable(origin), describe(*config), printable(generator), own));
     }
-    if (key != tuning_digest(frozen_key_from(row)))
+    choices.keys_.push_back(frozen_key_from(row));
+    if (key != tuning_digest(choices.keys_.back()))
       return wrong(fmt::format("the key {} is not that of the fields beside it", quote(key, kLongestKey)));
     const auto [place, added] = choices.configs_.emplace(key, *config);
     if (!added && place->second != *config) {
@@ -99,7 +100,6 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
                                brief_json(to_json(place->second)), brief_json(to_json(*config))));
     }
   }
-  choices.rows_ = std::move(*list);
   return choices;
 }
 
@@ -109,11 +109,7 @@ const KernelConfig* FrozenChoices::find(const TuningKey& key) const {
 }
 
 std::optional<NearestEntry> FrozenChoices::nearest(const std::vector<TuningKey>& keys) const {
-  std::call_once(read_->once, [this] {
-    std::vector<TuningKey> own;
-    for (const Json& row : rows_) own.push_back(frozen_key_from(row));
-    read_->keys.emplace(own);
-  });
+  std::call_once(read_->once, [this] { read_->keys.emplace(keys_); });
   std::optional<NearestEntry> best;
   for (const TuningKey& key : keys) {
     std::optional<NearestEntry> found = read_->keys->nearest(key);

@@ -50,7 +50,7 @@ class FrozenChoices {
   std::string origin_;
   std::string checksum_;
   std::map<std::string, KernelConfig, std::less<>> configs_;  // by digest of the key
-  Json rows_;  // of the file, whose fields tell people of a miss what there is
+  std::vector<TuningKey> keys_;                               // of the file, which tell people of a miss what there is
   // The same as the first miss reads it.
   struct Rows {
     std::once_flag once;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/support/text.h"
+#include "templates/common/sm90/machine.h"
 
 namespace hstujit::sm90 {
 
@@ -103,7 +104,9 @@ std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t t
   return reasons;
 }
 
-std::vector<Rejection> sort_limits(int64_t threads, int64_t sequences, int64_t key_bytes) {
+std::vector<Rejection> sort_limits(const AttentionConfig& config, int64_t threads, int64_t sequences,
+                                   int64_t qk_tiles) {
+  const int64_t key_bytes = config.stages * config.block_n * qk_tiles * kSwizzleBytes;
   constexpr int64_t kSortKeys = 64, kCounterBytes = 2;  // a byte for each sequence lies behind the counters
   const int64_t needed = threads / 32 * kSortKeys * kCounterBytes + sequences;
   if (sequences <= 1 || key_bytes >= needed) return {};

@@ -108,8 +108,8 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
                                                   resources.shared_bytes_resident, device)) {
     reasons.push_back(std::move(reason));
   }
-  for (Rejection& reason : sm90::sort_limits(resources.threads, resources.schedule_sequences,
-                                             config.stages * config.block_n * resources.qk_tiles * sm90::kSwizzleBytes))
+  for (Rejection& reason :
+       sm90::sort_limits(config, resources.threads, resources.schedule_sequences, resources.qk_tiles))
     reasons.push_back(std::move(reason));
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back(

@@ -75,8 +75,8 @@ std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Confi
   const Resources resources(spec, config);
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
                                    device);
-  for (Rejection& reason : sm90::sort_limits(resources.threads, resources.schedule_sequences,
-                                             config.stages * config.block_n * resources.qk_tiles * sm90::kSwizzleBytes))
+  for (Rejection& reason :
+       sm90::sort_limits(config, resources.threads, resources.schedule_sequences, resources.qk_tiles))
     reasons.push_back(std::move(reason));
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back(

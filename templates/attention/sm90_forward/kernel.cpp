@@ -111,8 +111,8 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
   }
   reasons = sm90::occupancy_limits(config, resources.threads, resources.shared_bytes, resources.shared_bytes_resident,
                                    device);
-  for (Rejection& reason : sm90::sort_limits(resources.threads, resources.schedule_sequences,
-                                             config.stages * config.block_n * resources.qk_tiles * sm90::kSwizzleBytes))
+  for (Rejection& reason :
+       sm90::sort_limits(config, resources.threads, resources.schedule_sequences, resources.qk_tiles))
     reasons.push_back(std::move(reason));
   if (resources.registers_needed > resources.consumer_registers) {
     reasons.push_back({"registers", fmt::format("a consumer thread needs about {} registers and gets {}",
