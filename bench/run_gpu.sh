@@ -8,7 +8,7 @@
 # python3; compute-sanitizer and ncu for their steps. Without -s the steps are those of `default_steps` below:
 #
 #   matrix, sanitizer, backward        the correctness matrix, and compute-sanitizer; both of the backward direction
-#   ping_pong ... per_sequence         both again under overrides: ping-pong, packed tiles, lists, kernels of backward
+#   ping_pong ... per_sequence         both again under overrides: ping-pong, packed tiles, lists, CTAs, kernels of backward
 #   deterministic                      launches of deterministic kernels, compared bitwise
 #   emitted                            the programs beside emitted source
 #   tune, faults, bench, profile       tuning, that of faulty candidates, the benchmark, its cells under the profiler
@@ -35,7 +35,7 @@
 # seeds are printed and recorded. RANDOM_BACKEND=host runs it without a GPU.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-default_steps="matrix sanitizer backward ping_pong packed lists fused semaphore per_sequence deterministic emitted \
+default_steps="matrix sanitizer backward ping_pong packed lists ctas fused semaphore per_sequence deterministic emitted \
 tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving \
 products_matrix products programs startup"
 other_steps="tune_backward layers halves random traffic candidate_times ranks compare"
@@ -141,6 +141,14 @@ if step lists; then
   list='"block_m": 64, "stages": 2, "consumers": 1, "schedule": "persistent", "blocks_per_sm": 2, "ping_pong": false, "split_kv": false, "pack_sequences": false'
   overridden fused list_forward "$list"', "skeleton": "attention/sm90_forward", "block_n": 64' --kind bf16,fp16
   overridden fused list_backward "$list"', "skeleton": "attention/sm90_backward_twopass", "block_n": 32' --direction backward --kind bf16,fp16
+fi
+
+# As many CTAs on a multiprocessor as registers allow: three with long masks and heads of 64, four with heads of 32.
+if step ctas; then
+  cta='"block_m": 64, "stages": 2, "consumers": 1, "schedule": "persistent", "ping_pong": false, "split_kv": false, "pack_sequences": false'
+  overridden fused three_ctas "$cta"', "skeleton": "attention/sm90_forward", "block_n": 64, "blocks_per_sm": 3' --kind bf16,fp16 --only=-64x64
+  overridden fused four_ctas "$cta"', "skeleton": "attention/sm90_forward", "block_n": 64, "blocks_per_sm": 4' --kind bf16,fp16 --only=-32x32
+  overridden fused four_ctas_backward "$cta"', "skeleton": "attention/sm90_backward_twopass", "block_n": 32, "blocks_per_sm": 4' --direction backward --kind bf16,fp16 --only=-32x32
 fi
 
 fused='"skeleton": "attention/sm90_backward_fused", "block_n": 64'

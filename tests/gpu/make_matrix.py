@@ -45,7 +45,8 @@ def small_instances():
     for chosen in instances():
         name = chosen["name"]
         if (name.endswith("-64x64") and name.split("-")[0] in masks) or name in (
-                "causal-bf16-128x128", "none-bf16-256x256", "targets-fp16-64x128", "alignment2", "relu-bf16", "int32-bf16"):
+                "causal-bf16-32x32", "context_window-fp16-32x32", "causal-bf16-128x128", "none-bf16-256x256", "targets-fp16-64x128",
+                "alignment2", "relu-bf16", "int32-bf16"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
                     "none-tf32-jagged_64x64"):
