@@ -94,9 +94,9 @@ def repeated_others():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--part", default="0/1", help="I/N: every N-th instance from the I-th on")
+    parser.add_argument("--part", default="0/1", help="I/N: of all that the other options leave, every N-th instance from the I-th on")
     parser.add_argument("--only", default="", help="only instances whose name contains this")
-    parser.add_argument("--kind", default="", help=f"only instances of these kinds, before the part is taken: {', '.join(TYPES)}")
+    parser.add_argument("--kind", default="", help=f"only instances of these kinds: {', '.join(TYPES)}")
     parser.add_argument("--direction", choices=("forward", "backward"), default="forward",
                         help="backward: of the operators that have it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
@@ -117,7 +117,7 @@ def main():
         source = ({**x, "directions": ["backward"]} for x in source if has_backward(x))
     if arguments.kind:
         source = (x for x in source if not set(arguments.kind.split(",")).isdisjoint(x["name"].split("-")))
-    chosen = [x for x in list(source)[part::parts] if arguments.only in x["name"]]
+    chosen = [x for x in source if arguments.only in x["name"]][part::parts]
     json.dump({"version": 1, "ops": chosen}, sys.stdout, indent=1)
     print()
 
