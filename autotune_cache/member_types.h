@@ -13,6 +13,7 @@
 namespace hstujit {
 
 Status check_text(const Json& object, std::string_view where, const char* name);
+Status check_texts(const Json& object, std::string_view where);  // all members
 Status check_integer(const Json& object, std::string_view where, const char* name);
 Status check_flag(const Json& object, std::string_view where, const char* name);
 Status check_list(const Json& object, std::string_view where, const char* name);

@@ -201,10 +201,8 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
   }
   if (const auto environment = json.find("environment"); environment != json.end()) {
     if (!environment->is_object()) return Status(Code::kIo, "environment is no object");
-    for (const auto& [name, value] : environment->items()) {
-      HSTUJIT_RETURN_IF_ERROR(check_text(*environment, "environment.", name.c_str()));
-      record.environment[name] = value.get<std::string>();
-    }
+    HSTUJIT_RETURN_IF_ERROR(check_texts(*environment, "environment."));
+    for (const auto& [name, value] : environment->items()) record.environment[name] = value.get<std::string>();
   }
   drop_ended_times(&record);
   if (!record.winner.empty() && record.timing(record.winner) == nullptr) record.winner = select_winner(record);
