@@ -312,23 +312,23 @@ def main():
     arguments = parser.parse_args()
     doctor = json.loads(arguments.device)
     *inputs, output = arguments.files
+    environment = {
+        "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
+        "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),
+        "library": doctor.get("library", {}).get("version"),
+    }
     if arguments.step in BENCHES:  # already a report with its environment; tools/bench_table.py reads the one that names no step
         good = arguments.step != "row_sweep" or row_sweep(inputs[0])
         *before, report = map(load, inputs)
         peers = {}
         if arguments.step in WITH_PEERS and "times" in report:
             peers = {"peers": report}
-            *before, report = before
+            *before, report = before or [{"environment": environment}]  # peers alone are a report, too
         report["environment"]["commit"] = arguments.commit
         named = {} if arguments.step == "bench" else {"step": arguments.step}
         write(output, named | {"untuned": untuned_of(one) for one in before} | peers | report)
         return 0 if good else 1
     result, good = STEPS[arguments.step](*inputs)
-    environment = {
-        "date": arguments.date, "commit": arguments.commit, "devices": doctor.get("devices"),
-        "driver": doctor.get("driver", {}).get("version"), "nvrtc": doctor.get("nvrtc", {}).get("version"),
-        "library": doctor.get("library", {}).get("version"),
-    }
     write(output, {"step": arguments.step, "environment": environment, "result": result})
     return 0 if good else 1
 

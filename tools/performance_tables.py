@@ -199,7 +199,7 @@ BLOCKS = [
     ("products", "products", True, products),
 ]
 
-PARTS = {"layer-mixes": "_mixes_h100"}  # of the steps of these blocks, by the names of their files
+PARTS = {"layer-mixes": "_mixes"}  # of the steps of these blocks, by the names of their files
 
 
 def main(arguments):
