@@ -39,6 +39,7 @@ constexpr Alias kNames[] = {
     {"training", "is_inference"},
     {"max_seq_len",
      "seq_len seqlen max_seqlen max_seqlens seq_length max_seq_length sequence_length max_sequence_length max_len "
+     "max_lengths max_lens "
      "max_length n_ctx block_size max_position_embeddings max_seqlen_q max_seqlen_k seqlen_max"},
     {"lengths",
      "seq_lens seqlens seq_lengths sequence_lengths seq_offsets cu_seqlens cu_seqlens_q cu_seqlens_k x_offsets"},
@@ -47,8 +48,8 @@ constexpr Alias kNames[] = {
     {"delta_len", "delta_size delta_q_len q_len max_delta_len max_q_len num_new_rows"},
     // Parameters of the attention operators.
     {"heads",
-     "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads num_groups "
-     "groups"},
+     "num_heads num_head n_heads nheads nhead n_head h num_attention_heads attention_heads num_q_heads num_kv_heads "
+     "num_key_value_heads num_groups groups"},
     {"attn_dim", "head_dim headdim head_size d_head dim_head d_k hdim"},
     {"hidden_dim", "head_dim headdim head_size d_head dim_head hdim"},
     {"attn_dim", "attention_dim attn_head_dim qk_dim dqk d_qk d_q dim_qk head_dim_qk qk_head_dim block_d_q"},
@@ -57,7 +58,7 @@ constexpr Alias kNames[] = {
     {"precision", "allow_tf32 use_tf32 input_precision matmul_precision float32_matmul_precision tf32"},
     {"offsets_dtype", "offset_dtype index_dtype indices_dtype index_type"},
     {"alignment", "align alignment_bytes byte_alignment"},
-    {"causal", "is_causal causal_mask"},
+    {"causal", "is_causal causal_mask attn_mask attention_mask"},
     {"num_targets", "targets target_aware has_targets has_num_targets has_multiple_targets num_candidates"},
     {"target_group_size", "targets_group_size target_group group_size"},
     {"max_attn_len",
@@ -108,7 +109,8 @@ constexpr Alias kNames[] = {
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
 };
 
-// Names of what stands one level deeper, in an object that is allowed.
+// Names of what stands elsewhere: one level deeper in an object that is allowed, or in the document, where an entry of
+// ops has `object`.
 struct NestedAlias {
   std::string_view object;
   std::string_view meant;
@@ -121,6 +123,12 @@ constexpr NestedAlias kNested[] = {
     {"tuning", "tuning.length_mode", "length_mode bucketing"},
     {"tuning", "tuning.deterministic", "deterministic use_deterministic_algorithms reproducible"},
     {"tuning", "tuning.exhaustive", "exhaustive"},
+    {"directions", "tuning.deterministic", "deterministic use_deterministic_algorithms reproducible"},
+    {"defaults", "defaults.dtype", "dtype data_type torch_dtype"},
+    {"defaults", "defaults.heads", "heads num_heads"},
+    {"defaults", "defaults.attn_dim", "attn_dim head_dim attention_dim"},
+    {"defaults", "defaults.hidden_dim", "hidden_dim linear_dim"},
+    {"defaults", "defaults.max_seq_len", "max_seq_len seq_len max_seqlen"},
 };
 
 struct ValueAlias {

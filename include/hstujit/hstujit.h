@@ -274,7 +274,8 @@ HSTUJIT_API hstujit_status hstujit_bench(hstujit_context*, const hstujit_config*
                                          hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_emit(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
                                         hstujit_text* report);
-/* The report is the file that HSTUJIT_FROZEN names: which kernel each key gets, now. */
+/* The report is the file that HSTUJIT_FROZEN names: which kernel each key gets, now. Where one gets none, the report
+ * says which of them did not ("failed"), and has no choices. */
 HSTUJIT_API hstujit_status hstujit_freeze(hstujit_context*, const hstujit_config*, const hstujit_run_options*,
                                           hstujit_text* report);
 HSTUJIT_API hstujit_status hstujit_explain(hstujit_context*, const hstujit_config*, const hstujit_run_options*,

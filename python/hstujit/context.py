@@ -75,6 +75,8 @@ def _separated(cache_path: Any) -> str | None:
         raise InvalidArgumentError(f"cache_path is {shown(cache_path)}; it must be a text, a path or a list of them")
     names = [os.fsdecode(path) for path in paths]
     for name in names:
+        if not name:
+            raise InvalidArgumentError("cache_path has an empty path; each layer must be a directory or a bundle")
         if ":" in name:
             raise InvalidArgumentError(f"cache_path has {shown(name)}; a path with ':' cannot be one of several layers")
     return ":".join(names)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -94,6 +95,9 @@ std::string network_file_system(decltype(statfs::f_type) type) {
   }
 }
 
+// Of /proc and /sys, where nobody makes directories, whatever their permissions say.
+bool is_kernels_own(decltype(statfs::f_type) type) { return type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC; }
+
 PathHealth path_health(const std::string& path) {
   PathHealth health;
   std::error_code error;
@@ -110,9 +114,14 @@ PathHealth path_health(const std::string& path) {
   struct stat info;
   health.group_writable = health.exists && ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IWGRP) != 0;
   struct statvfs space;
-  if (::statvfs(nearest.c_str(), &space) == 0) health.free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
+  // One without blocks, such as /proc, says nothing of its room.
+  if (::statvfs(nearest.c_str(), &space) == 0 && space.f_blocks > 0)
+    health.free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
   struct statfs system;
-  if (::statfs(nearest.c_str(), &system) == 0) health.network = network_file_system(system.f_type);
+  if (::statfs(nearest.c_str(), &system) == 0) {
+    health.network = network_file_system(system.f_type);
+    if (!health.exists && is_kernels_own(system.f_type)) health.writable = false;
+  }
   return health;
 }
 

@@ -47,6 +47,7 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   for (const auto& [blob, name] : files) {
     const auto found = blobs.find(blob);
     if (found == blobs.end()) continue;
+    HSTUJIT_RETURN_IF_ERROR(make_directories(folder));  // not for an instance that has no kernel
     const std::filesystem::path path = folder / name;
     HSTUJIT_RETURN_IF_ERROR(replace_emitted(path, found->second));
     row["files"][blob] = path.string();
@@ -75,8 +76,7 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   for (const Task& task : all) {
     Json row = task.to_json();
     const std::filesystem::path own = several ? folder / task.instance->name : folder;
-    Status status = make_directories(own);
-    if (status.ok()) status = within_memory("its source", [&] { return emit_task(engine, *device, own, task, row); });
+    const Status status = within_memory("its source", [&] { return emit_task(engine, *device, own, task, row); });
     if (!status.ok()) {
       row["error"] = error_json(status);
       result.fail(status.with_context(task.label()));

@@ -16,6 +16,7 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
 
   TaskProgress progress(options, "choose", all.size());
   std::vector<FrozenChoice> choices;
+  Json failed = Json::array();
   for (const Task& task : all) {
     const OpSpec& spec = *task.instance->spec;
     const auto choice = within_memory("its kernel", [&] {
@@ -23,10 +24,17 @@ OperationResult freeze(Engine& engine, const Config& config, const OperationOpti
     });
     progress.done(task);
     if (!choice.ok()) {
+      failed.push_back(task.to_json());
+      failed.back()["error"] = error_json(choice.status());
       result.fail(choice.status().with_context(task.label()));
       continue;
     }
     choices.push_back({tuning_key(spec, task.direction, *device, task.bucket, task.restriction), choice->config});
+  }
+  // Some of the keys would be worse than none: a process would find the others missing.
+  if (!failed.empty()) {
+    result.report["failed"] = std::move(failed);
+    return result;
   }
   const auto text = format_choices(choices);
   if (!text.ok()) return {Json::object(), text.status()};

@@ -18,7 +18,8 @@ namespace cuda = hstujit::cuda;
 
 namespace {
 
-// Of one copy or fill. No test looks at more; ceilings (runtime/tuning/timing/ceilings.h) are of a GiB, which is only timed.
+// Of one copy or fill. No test looks at more; ceilings (runtime/tuning/timing/ceilings.h) are of a GiB, which is only
+// timed.
 constexpr size_t kMostMoved = size_t{256} << 20;
 
 // One context per thread's stack of at most eight; any address will do.

@@ -137,6 +137,8 @@ class Contexts(Scratch):
                 hstujit.Context(cache_path=wrong)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_path has 'a:b'; a path with ':' cannot be one"):
             hstujit.Context(cache_path=[path, "a:b"])
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^cache_path has an empty path; each layer must be a"):
+            hstujit.Context(cache_path=[path, ""])
 
     def test_doctor(self):
         self.assertIn("findings", self.context.doctor())

@@ -104,6 +104,30 @@ class Functions(unittest.TestCase):
             self.refused("x.shape[1] is 0; it must be width, from 1 to 16384",
                          lambda norm=norm: norm(self.x[:, :0], none, none))  # fmt: skip
 
+    def test_shapes_of_padded_rows_are_those_of_the_call(self):
+        offsets = torch_cases.offsets()
+        width = "it must be width, from 1 to 16384"
+        for shape, sentence in (
+            ((2, 5, 16), "dense.shape[0] is 2; it must be B = 3, as in seq_offsets"),
+            ((4, 0, 16), "dense.shape[0] is 4; it must be B = 3, as in seq_offsets"),
+            ((3, 5, 0), f"dense.shape[2] is 0; {width}"),
+            ((3, 5, 16385), f"dense.shape[2] is 16385; {width}"),
+            ((3, 5), "dense has rank 2, shape (3, 5); it must be (B, max_len, D)"),
+        ):
+            for device in ("cpu", "meta"):
+                dense = torch.zeros(shape, device=device)
+                self.refused(
+                    sentence, lambda dense=dense: functional.dense_to_jagged(dense, offsets.to(dense.device), 8)
+                )
+        dense = torch.zeros(3, 5, 16)
+        self.refused("seq_offsets.shape[0] is 0; it must be B+1, at least 1, shape (B+1)",
+                     lambda: functional.dense_to_jagged(dense, offsets[:0]))  # fmt: skip
+        mode = torch._subclasses.FakeTensorMode(shape_env=torch.fx.experimental.symbolic_shapes.ShapeEnv())
+        with mode:
+            some = mode.shape_env.create_unbacked_symint
+            rows = functional.dense_to_jagged(torch.empty(some(), 5, 16), torch.empty(some(), dtype=torch.int64), 8)
+        self.assertEqual(rows.shape, (8, 16))
+
     def test_weights_are_real_numbers(self):
         for kind in (torch.complex64, torch.bool, torch.int64, torch.float8_e4m3fn):
             name = str(kind).removeprefix("torch.")
@@ -293,9 +317,35 @@ class Layers(unittest.TestCase):
             ({"offsets_dtype": torch.int16}, "offsets_dtype is torch.int16; it must be torch.int32 or torch.int64"),
             ({"num_targets": "yes"}, "num_targets is 'yes'; it must be True, False or a count of generated targets"),
             ({"num_targets": -1}, "num_targets is -1; it must be True, False or a count of generated targets"),
+            ({"weight_dtype": 0}, f"weight_dtype is 0; {reals}"),
             ({"name": 3}, "name is 3; it must be a text"),
         ):
-            self.refused(sentence, lambda change=change: layer.instances(training=16, **change))
+            for module in (layer, STUStack([layer])):
+                self.refused(sentence, lambda module=module, change=change: module.instances(training=16, **change))
+
+    def test_lengths_of_instances(self):
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        for kind in ("training", "inference", "prefill", "cached_forward"):
+            for value in (512.0, None, True, "512", "", b"8", [8.0], [[8]], [8, 0], 2**28 + 1, torch.tensor(8.5)):
+                sentence = f"{kind} is {value!r}; it must be lengths, integers from 1 to 268435456"
+                self.refused(sentence, lambda kind=kind, value=value: layer.instances(**{kind: value}))
+        expected = layer.instances(training=[8, 16])
+        for value in (numpy.array([8, 16]), torch.tensor([8, 16]), [numpy.int64(8), 16], range(8, 17, 8)):
+            self.assertEqual(layer.instances(training=value), expected)
+        for value in (numpy.int64(8), torch.tensor(8)):
+            self.assertEqual(layer.instances(training=value), layer.instances(training=8))
+
+    def test_names_of_instances_are_those_of_a_config(self):
+        layer = STULayer(STULayerConfig(**self.SIZES))
+        stack = STUStack([layer])
+        allowed = "allowed: letters, digits, '_', '-' and '.', at most 100, and at least one of them no '.'"
+        for name in ("a b", "a; b", "a/b", "\u00e9", "a\nb", "\ud800", "x" * 95):
+            for module, begin in ((layer, name), (stack, f"{name}-0")):
+                sentence = f"name is {begin!r}, so an instance has the name {begin + '-inference'!r}; {allowed}"
+                self.refused(sentence, lambda module=module, name=name: module.instances(inference=8, name=name))
+        for name in ("", "a.b_c-1", "x" * 80):
+            hstujit.Config(layer.instances(training=8, inference=8, prefill=8, cached_forward=8, name=name))
+            hstujit.Config(stack.instances(training=8, inference=8, prefill=8, cached_forward=8, name=name))
 
     def test_what_a_module_is_made_of(self):
         with self.assertRaisesRegex(
@@ -310,6 +360,20 @@ class Layers(unittest.TestCase):
         self.refused("stu_list is a hstujit.torch.stu.STULayer; it must be a list of STULayer", lambda: STUStack(layer))
         self.refused("stu_list[1] is a torch.nn.modules.linear.Linear; it must be a STULayer",
                      lambda: STUStack([layer, torch.nn.Linear(2, 2)]))  # fmt: skip
+        for none in ([], (), {}, iter([])):
+            self.refused("stu_list has no layers; it must have at least one", lambda none=none: STUStack(none))
+        wide = STULayer(STULayerConfig(**{**self.SIZES, "embedding_dim": 64}))
+        self.refused("stu_list[1] has the embedding_dim 64; it must be 32, as that of stu_list[0]",
+                     lambda: STUStack([layer, wide, layer]))  # fmt: skip
+
+    def test_whether_a_module_is_for_inference(self):
+        config = STULayerConfig(**self.SIZES)
+        for make in (STULayer, lambda config, flag: STUStack([STULayer(config)], flag)):
+            for value in ("x", None, 2, 1.0):
+                sentence = f"is_inference is {value!r}; it must be True or False"
+                self.refused(sentence, lambda make=make, value=value: make(config, value))
+            for value in (True, 1, numpy.bool_(True)):
+                self.assertIs(make(config, value).is_inference, True)
 
     def test_a_layer_shows_its_configuration(self):
         layer = STULayer(STULayerConfig(**self.SIZES, causal=False))

@@ -79,8 +79,11 @@ class Layers(unittest.TestCase):
             ("output_dropout_ratio", 1.5, "a number from 0 to 1"),
             ("output_dropout_ratio", math.nan, "a number from 0 to 1"),
             ("output_dropout_ratio", None, "a number from 0 to 1"),
-            ("attn_alpha", math.inf, "a finite number, or None"),
-            ("attn_alpha", "0.1", "a finite number, or None"),
+            ("attn_alpha", math.inf, "a finite number of fp32, or None"),
+            ("attn_alpha", 1e300, "a finite number of fp32, or None"),
+            ("attn_alpha", 10**90, "a finite number of fp32, or None"),
+            ("attn_alpha", torch.tensor(0.5), "a finite number of fp32, or None"),
+            ("attn_alpha", "0.1", "a finite number of fp32, or None"),
             ("embedding_dim", 0, "an integer, a multiple of 8, from 8 to 16384"),
             ("embedding_dim", 36, "an integer, a multiple of 8, from 8 to 16384"),
             ("num_heads", 0, "an integer from 1 to 1024"),
@@ -275,6 +278,21 @@ class Layers(unittest.TestCase):
                 layer(x, LENGTHS, OFFSETS, 8, **more)
             self.assertTrue(str(raised.exception).startswith(words), str(raised.exception))
             self.assertIsNone(layer.k_cache)
+
+    def test_a_longest_length_is_checked_also_where_nothing_is_kept(self):
+        layer = self.make().eval()
+        x = torch_cases.tensor(ROWS, 32, seed=51).bfloat16()
+        with torch.no_grad():
+            layer(x, LENGTHS, OFFSETS, 8, kv_caching_lengths=LENGTHS - 1)
+        for value in (-1, 2**28):
+            sentence = f"max_kv_caching_len is {value}; it must be an integer from 0 to 268435455"
+            for module in (layer, STUStack([layer])):
+                for call in (
+                    lambda module=module, value=value: module(x, LENGTHS, OFFSETS, 8, max_kv_caching_len=value),
+                    lambda module=module, value=value: module.cached_forward(x[:3], max_kv_caching_len=value),
+                ):
+                    with torch.no_grad(), self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, f"^{sentence}$"):
+                        call()
 
     def test_mistakes_behind_a_cache_name_its_arguments(self):
         layer = self.make().eval()

@@ -168,6 +168,12 @@ TEST_F(DoctorTest, ACacheDirectoryThatIsAFileOrALoop) {
   expect_only("warning, cache: the cache directory", "\"" + at("loop") + "\" is no directory");
 }
 
+// /proc says that the superuser may write it, and that nothing of its room is free.
+TEST_F(DoctorTest, ACacheDirectoryThatNobodyCanMake) {
+  values_["HSTUJIT_CACHE_DIR"] = "/proc/hstujit";
+  expect_only("warning, cache: the cache directory", "\"/proc/hstujit\" cannot be created");
+}
+
 TEST_F(DoctorTest, NoCacheDirectoryAtAll) {
   values_.erase("HSTUJIT_CACHE_DIR");
   expect_only("warning, cache: there is no cache directory", "HSTUJIT_CACHE_DIR");

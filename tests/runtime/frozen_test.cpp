@@ -59,6 +59,19 @@ class FrozenTest : public RuntimeTest {
   std::string file_;
 };
 
+TEST_F(FrozenTest, KeysWithoutAKernelAreListedAndNothingIsFrozen) {
+  values_["HSTUJIT_OVERRIDE"] = R"({"blocks_per_sm": 31})";
+  const OperationResult result = freeze(*make_engine(), config_of("128, 256"), {});
+  EXPECT_FALSE(result.status.ok());
+  EXPECT_FALSE(result.report.contains("choices")) << result.report.dump();
+  ASSERT_EQ(result.report["failed"].size(), static_cast<size_t>(result.failures));
+  ASSERT_GE(result.failures, 2);
+  const Json& first = result.report["failed"][0];
+  EXPECT_EQ(first["name"], "test");
+  EXPECT_EQ(first["bucket"], 128);
+  EXPECT_THAT(result.status.message(), HasSubstr(first["error"]["message"].get<std::string>()));
+}
+
 TEST_F(FrozenTest, TheFilesChoiceWinsOverRecordsAndCostModel) {
   const auto text = format_choices({{key_of(128), second_best()}});
   ASSERT_TRUE(text.ok());

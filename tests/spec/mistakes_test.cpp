@@ -191,7 +191,7 @@ TEST(Mistakes, OneFieldHasOneSentence) {
 
 // A number where launches take it: the sentence names the argument.
 TEST(Mistakes, WhatLaunchesTakeIsNamed) {
-  const auto line = [](const char* fields) {
+  const auto line = [](const std::string& fields) {
     return lines_of(R"({"version": 1, "ops": [{"name": "a", )" + std::string(fields) + "}]}").front();
   };
   EXPECT_THAT(line(R"("op": "hstu_norm_mul_dropout", "width": 8, "rows": 8, "dropout": 0.1)"),
@@ -205,6 +205,17 @@ TEST(Mistakes, WhatLaunchesTakeIsNamed) {
   EXPECT_THAT(
       line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "batch_size": 4)"),
       HasSubstr("batch_size (value 4) is not a known field of hstu_attention, did you mean \"lengths.batch\"?"));
+  for (const auto& [field, meant] : {std::pair("max_lengths", "max_seq_len"),
+                                     {"num_kv_heads", "heads"},
+                                     {"attn_mask", "causal"},
+                                     {"deterministic", "tuning.deterministic"}}) {
+    EXPECT_THAT(line(fmt::format(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, "{}": 1)",
+                                 field)),
+                HasSubstr(fmt::format("{} (value 1) is not a known field of hstu_attention, did you mean \"{}\"?",
+                                      field, meant)));
+  }
+  EXPECT_THAT(lines_of(R"({"version": 1, "dtype": "bf16", "ops": []})").front(),
+              HasSubstr("dtype (value \"bf16\") is not a known field, did you mean \"defaults.dtype\"?"));
 }
 
 TEST(Mistakes, WhoeverAsksForTheDropoutThatThereIsNotIsTold) {

@@ -29,7 +29,7 @@ TEST_F(Compiling, ASecondPrewarmCompilesNothingAndIsQuick) {
 
 // Whoever fills a cache must not leave with an empty one.
 TEST_F(Compiling, WhatTheCacheCannotKeepIsAFailure) {
-  const std::string file = scratch_.file("occupied", "no folder");
+  const std::string file = scratch_.file("occupied", "no folder") + "/below";
   const Outcome refused = prewarm(file);
   EXPECT_EQ(refused.code, 1);
   EXPECT_EQ(refused.last_line(), "prewarmed: 1 kernel, 1 compiled, 0 hits");

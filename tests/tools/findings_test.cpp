@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "tests/tools/program.h"
@@ -77,6 +78,29 @@ TEST(Outputs, AFolderThatIsMissingOrTakesNoFileIsRefusedBeforeTheWork) {
     EXPECT_EQ(refused.err, "hstujit: " + std::string(option) + ": cannot open folder \"" +
                                (scratch.path() / "none").string() + "\": No such file or directory\n");
   }
+}
+
+TEST(Outputs, ACacheDirectoryThatIsAFileIsRefusedBeforeTheWork) {
+  const Scratch scratch;
+  const std::string file = scratch.file("file", "");
+  for (const char* command : {"prewarm", "explain", "check"}) {
+    const Outcome refused =
+        hstujit_tool({command, "--config", scratch.config(), "--arch", "sm_90a", "--cache-dir", file});
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(refused.err, "hstujit: --cache-dir is \"" + file + "\", which is no directory\n");
+  }
+}
+
+TEST(Outputs, FreezeNamesTheKeysThatHaveNoKernelAndWritesNothing) {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "choices.json").string();
+  const Outcome failed = hstujit_tool({"freeze", "--config", scratch.config(), "--arch", "sm_90a", "-o", file},
+                                      {{"HSTUJIT_OVERRIDE", R"({"blocks_per_sm": 31})"}});
+  EXPECT_NE(failed.code, 0);
+  EXPECT_THAT(failed.err, HasSubstr("blocks_per_sm"));
+  EXPECT_EQ(failed.err.find("in the report"), std::string::npos) << failed.err;
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 // Each key had a failure of its own.

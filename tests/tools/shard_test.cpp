@@ -62,6 +62,9 @@ TEST(Shard, WhatIsNotAllowedIsSaid) {
   EXPECT_EQ(parse("9/8").status().message().find("--shard"), std::string::npos) << "whoever prints it names the option";
   EXPECT_THAT(parse("auto").status().message(),
               HasSubstr("looked for RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI)"));
+  EXPECT_THAT(parse("auto/4", {{"RANK", "0"}, {"WORLD_SIZE", "2"}}).status().message(),
+              HasSubstr("\"auto/4\" with WORLD_SIZE=2 of torchrun would leave parts out"));
+  EXPECT_TRUE(parse("auto/2", {{"RANK", "0"}, {"WORLD_SIZE", "2"}}).ok());
   EXPECT_THAT(parse("auto", {{"JOB_COMPLETION_INDEX", "3"}}).status().message(), HasSubstr("give auto/COUNT"));
   for (const char* rank : {"4", "-1", "+1", "x"}) {
     EXPECT_THAT(parse("auto", {{"RANK", rank}, {"WORLD_SIZE", "4"}}).status().message(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,11 @@ hstujit_context_options context_options(const std::string& cache_dir) {
 }
 
 Result<ContextPtr> open_context(const std::string& cache_dir) {
+  std::error_code error;
+  if (!cache_dir.empty() && std::filesystem::exists(cache_dir, error) &&
+      !std::filesystem::is_directory(cache_dir, error)) {
+    return Status(Code::kInvalidArgument, fmt::format("--cache-dir is {}, which is no directory", quote(cache_dir)));
+  }
   const hstujit_context_options options = context_options(cache_dir);
   hstujit_context* context = nullptr;
   HSTUJIT_RETURN_IF_ERROR(api_status(hstujit_context_create(&options, &context)));
@@ -66,7 +72,11 @@ Result<ConfigPtr> load_config(const std::string& path, std::string_view option) 
 
 Result<ConfigPtr> load_recording(const std::string& path) {
   hstujit_config* config = nullptr;
-  HSTUJIT_RETURN_IF_ERROR(of_input("--from", path, api_status(hstujit_config_load_recording(path.c_str(), &config))));
+  const Status status = api_status(hstujit_config_load_recording(path.c_str(), &config));
+  if (!status.ok()) {
+    const Status said = of_input("--from", path, status);
+    return said.message() == status.message() ? status.with_context("--from") : said;
+  }
   return ConfigPtr(config);
 }
 

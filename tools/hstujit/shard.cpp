@@ -57,9 +57,13 @@ Result<ShardOption> of_launcher(const std::string& text, const std::string& coun
     looked_for += fmt::format("{}{} ({})", looked_for.empty() ? "" : ", ", launcher.index, launcher.name);
     const std::string index = variable(launcher.index);
     if (index.empty()) continue;
-    const std::string count = !count_text.empty()         ? count_text
-                              : launcher.count == nullptr ? std::string()
-                                                          : variable(launcher.count);
+    const std::string launched = launcher.count == nullptr ? std::string() : variable(launcher.count);
+    const std::string& count = count_text.empty() ? launched : count_text;
+    if (!launched.empty() && number_of(launched) != number_of(count)) {
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} with {}={} of {} would leave parts out or do some twice; auto takes that count",
+                                quote(text), launcher.count, launched, launcher.name));
+    }
     if (count.empty()) {
       return Status(
           Code::kInvalidArgument,

@@ -74,6 +74,12 @@ size_t display_width(std::string_view text);
 // ends with a newline, too.
 std::string paragraph(const std::string& text, size_t indent);
 
+// What print() would, as a paragraph whose further lines are indented.
+template <typename... Arguments>
+void print_paragraph(fmt::format_string<const Shown<Arguments>&...> format, const Arguments&... arguments) {
+  write_text(stdout, paragraph(format_printable<Arguments...>(format, arguments...), 2));
+}
+
 // At most `width` columns of `text`, ended by an ellipsis when it is cut.
 std::string cut(const std::string& text, size_t width);
 

@@ -31,13 +31,21 @@ def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
 
 
-def padded_rows(dense: torch.Tensor) -> torch.Tensor:
+def padded_rows(dense: torch.Tensor, seq_offsets: torch.Tensor) -> torch.Tensor:
     """(B, max_len, D) as (B * max_len, D)."""
     if dense.dim() != 3:
         raise InvalidArgumentError(
             f"dense has rank {dense.dim()}, shape {tuple(dense.shape)}; it must be (B, max_len, D)"
         )
-    return contiguous_rows(dense.reshape(-1, dense.shape[2]))
+    if not _is_traced() and seq_offsets.dim() == 1:
+        _check_sequences(dense.shape[0], seq_offsets.shape[0] - 1)
+    return contiguous_rows(dense.flatten(0, 1))
+
+
+def _check_sequences(found: int, wanted: int) -> None:
+    """Sizes that are symbols may be any, and offsets without elements are the library's to name."""
+    if isinstance(found, int) and isinstance(wanted, int) and wanted >= 0 and found != wanted:
+        raise InvalidArgumentError(f"dense.shape[0] is {found}; it must be B = {wanted}, as in seq_offsets")
 
 
 def delta_len_of(delta_q: torch.Tensor, seq_offsets: torch.Tensor) -> int:
@@ -92,9 +100,13 @@ def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Te
 
 def is_readable(*tensors: torch.Tensor) -> bool:
     """Whether there are values, and nothing traces what is done with them."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack():
+    if _is_traced() or torch._C._len_torch_dispatch_stack():
         return False
     return all(type(tensor) is torch.Tensor and not tensor.is_meta for tensor in tensors)
+
+
+def _is_traced() -> bool:
+    return torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
 def drawn_seed() -> int:

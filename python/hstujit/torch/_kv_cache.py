@@ -14,6 +14,14 @@ from ._plan import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
 
+def check_longest(max_kv_caching_len: int) -> None:
+    """Of every call, also of one that keeps nothing."""
+    if not torch.compiler.is_compiling() and not 0 <= max_kv_caching_len < LARGEST_COUNT:
+        raise InvalidArgumentError(
+            f"max_kv_caching_len is {shown(max_kv_caching_len)}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
+        )
+
+
 @dataclass
 class Kept:
     """The first rows of each sequence, which a cache has."""
@@ -27,14 +35,11 @@ class Kept:
     def of(cls, lengths: torch.Tensor, max_len: int, seq_offsets: torch.Tensor, of_offsets: str) -> Kept:
         """
         Args:
-            lengths, max_len: ``kv_caching_lengths`` and ``max_kv_caching_len`` of a call, which are checked.
+            lengths: ``kv_caching_lengths`` of a call, which are checked.
+            max_len: its ``max_kv_caching_len``, which :func:`check_longest` has seen.
             of_offsets: what a caller knows ``seq_offsets`` as.
         """
         batch = seq_offsets.numel() - 1
-        if not torch.compiler.is_compiling() and not 0 <= max_len < LARGEST_COUNT:
-            raise InvalidArgumentError(
-                f"max_kv_caching_len is {shown(max_len)}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
-            )
         if lengths.dtype not in (torch.int32, torch.int64):
             raise InvalidArgumentError(
                 f"kv_caching_lengths has dtype {dtype_name(lengths.dtype)}; it must be int32 or int64"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from .._checked import is_integer, is_number
+from .._checked import as_real, is_integer, is_number
 from .._interface import operators
 from .._words import renamed, shown
 from ..config import Config
@@ -62,8 +63,8 @@ def check_values(config: STULayerConfig) -> None:
     ratio, alpha = config.output_dropout_ratio, config.attn_alpha
     if not is_number(ratio) or not 0 <= ratio <= 1:
         wrong.append(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
-    if alpha is not None and not (is_number(alpha) and math.isfinite(alpha)):
-        wrong.append(f"attn_alpha is {shown(alpha)}; it must be a finite number, or None")
+    if alpha is not None and not _is_finite(alpha):
+        wrong.append(f"attn_alpha is {shown(alpha)}; it must be a finite number of fp32, or None")
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if field.type == "bool" and not isinstance(value, bool):
@@ -74,6 +75,12 @@ def check_values(config: STULayerConfig) -> None:
     if wrong:
         raise InvalidArgumentError("\n".join(wrong))
     _check_together(config)
+
+
+def _is_finite(value: object) -> bool:
+    """Whether it is a number that fp32 has room for, as a launch needs it."""
+    number = as_real(value) if is_number(value) else None
+    return number is not None and math.isfinite(ctypes.c_float(number).value)
 
 
 def _check_together(config: STULayerConfig) -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._checked import is_integer
+from .._checked import as_integer, is_integer
 from .._instances import LARGEST_COUNT
 from .._interface import operators
 from .._words import either, shown
-from ..errors import InvalidArgumentError
+from ..config import Config
+from ..errors import InvalidArgumentError, InvalidConfigError
 from ._layer_config import less_memory_of, parameters_of
 from ._plan import DTYPES, dtype_name
 
@@ -52,8 +53,6 @@ def instances_of(
         raise InvalidArgumentError(
             f"num_targets is {shown(num_targets)}; it must be True, False or a count of generated targets"
         )
-    if not isinstance(name, str):
-        raise InvalidArgumentError(f"name is {shown(name)}; it must be a text")
     both = {
         "width": config.embedding_dim,
         **parameters_of(config),
@@ -78,6 +77,7 @@ def instances_of(
     ]
     if cached := sorted({*lengths["prefill"], *lengths["cached_forward"]}):
         made += _of_cache(name, columns, dtype_name(dtype), dtype_name(offsets_dtype), cached)
+    _check_name(name, max((instance["name"] for instance in made), key=len))
     return made
 
 
@@ -101,9 +101,27 @@ def _check_types(**dtypes: Any) -> None:
             raise InvalidArgumentError(f"{name} is {shown(dtype)}; it must be {wanted}")
 
 
-def _list_of(name: str, lengths: Lengths) -> list[int]:
-    found = [lengths] if isinstance(lengths, int) else list(lengths)
-    for length in found:
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise InvalidArgumentError(f"{name} is {shown(lengths)}; it must be lengths of at least 1")
+def _check_name(name: str, longest: str) -> None:
+    """Whether a config takes the longest name of an instance. The library says what it takes."""
+    text = longest.encode(errors="backslashreplace").decode()  # JSON has no lone surrogates
+    try:
+        Config([{"name": text, "op": "complete_cumsum", "rows": 1}])
+    except InvalidConfigError as error:
+        allowed = str(error).rpartition("; ")[2]
+        raise InvalidArgumentError(
+            f"name is {shown(name)}, so an instance has the name {shown(longest)}; {allowed}"
+        ) from None
+
+
+def _list_of(name: str, lengths: Any) -> list[int]:
+    """Also of an array, whose rank is 0 where it is one length."""
+    is_list = isinstance(lengths, Iterable) and not isinstance(lengths, (str, bytes))
+    is_list = is_list and getattr(lengths, "ndim", 1) > 0
+    found = []
+    for given in lengths if is_list else [lengths]:
+        length = as_integer(given)
+        if length is None or not 1 <= length <= LARGEST_COUNT:
+            wanted = f"lengths, integers from 1 to {LARGEST_COUNT}"
+            raise InvalidArgumentError(f"{name} is {shown(lengths)}; it must be {wanted}")
+        found.append(length)
     return found

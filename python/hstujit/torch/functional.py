@@ -395,13 +395,13 @@ def jagged_to_padded_dense(
     return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
 
 
-@calling("dense_to_jagged", out_rows="total_len")
+@calling("dense_to_jagged", out_rows="total_len", **{"dense.shape[1]": "dense.shape[2]"})
 def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: int | None = None) -> torch.Tensor:
     """Of dense, (B, max_len, D), as many rows of each sequence as it has: (L, D).
 
     Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
     """
-    return _ops.dense_to_jagged(padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
+    return _ops.dense_to_jagged(padded_rows(dense, seq_offsets), seq_offsets, dense.shape[1], out_rows=total_len)
 
 
 __all__ = [

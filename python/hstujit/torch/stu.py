@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 
-from .._checked import named
+from .._checked import checked, named
 from .._instances import LARGEST_COUNT
 from .._search import interface
 from .._words import counted, kind_of, shown
 from ..errors import InvalidArgumentError
 from ._arguments import drawn_seed, integers_as, is_cast
 from ._explained import called_as, explained
-from ._kv_cache import Kept
+from ._kv_cache import Kept, check_longest
 from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
 from ._layer_instances import Lengths, instances_of
 from ._plan import dtype_name
@@ -97,10 +97,10 @@ class STULayer(torch.nn.Module):
     rounded to the type of x, as in the public package.
     """
 
-    @named
+    @checked
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
-        self._config, self.is_inference = _copy_of(config), is_inference
+        self._config, self.is_inference = _copy_of(config), bool(is_inference)
         config = self._config
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
@@ -187,6 +187,7 @@ class STULayer(torch.nn.Module):
             (L, embedding_dim).
         """
         config, prefill = self._config, kv_caching_lengths is not None
+        check_longest(max_kv_caching_len)
         self._check_rows("x", x, "L")
         _check_offsets(x_offsets)
         _check_lengths(x_lengths, x_offsets)
@@ -243,6 +244,7 @@ class STULayer(torch.nn.Module):
         """
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
+        check_longest(max_kv_caching_len)
         offsets = self.kv_caching_offsets
         batch = offsets.numel() - 1
         self._check_new_rows(delta_x, self.k_cache, batch)
@@ -296,7 +298,7 @@ class STULayer(torch.nn.Module):
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
         self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
 
-    @named
+    @checked
     def instances(
         self,
         *,
@@ -335,7 +337,7 @@ class STULayer(torch.nn.Module):
             columns=self._columns,
             num_targets=num_targets,
             dtype=dtype,
-            weight_dtype=weight_dtype or dtype,
+            weight_dtype=dtype if weight_dtype is None else weight_dtype,
             offsets_dtype=offsets_dtype,
             name=name,
         )
@@ -364,16 +366,23 @@ def _check_lengths(x_lengths: torch.Tensor, x_offsets: torch.Tensor) -> None:
 class STUStack(torch.nn.Module):
     """Layers in order, a call for each, whose weights are tensors of their own: ``stu_stack`` takes stacked ones."""
 
-    @named
+    @checked
     def __init__(self, stu_list: Iterable[STULayer], is_inference: bool = False) -> None:
         super().__init__()
         if not isinstance(stu_list, Iterable):
             raise InvalidArgumentError(f"stu_list is {kind_of(stu_list)}; it must be a list of STULayer")
         layers = list(stu_list)
+        if not layers:
+            raise InvalidArgumentError("stu_list has no layers; it must have at least one")
         for place, layer in enumerate(layers):
             if not isinstance(layer, STULayer):
                 raise InvalidArgumentError(f"stu_list[{place}] is {kind_of(layer)}; it must be a STULayer")
-        self.is_inference = is_inference
+            width, wanted = layer.config.embedding_dim, layers[0].config.embedding_dim
+            if width != wanted:
+                raise InvalidArgumentError(
+                    f"stu_list[{place}] has the embedding_dim {width}; it must be {wanted}, as that of stu_list[0]"
+                )
+        self.is_inference = bool(is_inference)
         self._stu_layers = torch.nn.ModuleList(layers)
 
     @explained
@@ -404,6 +413,7 @@ class STUStack(torch.nn.Module):
             delta_x = layer.cached_forward(delta_x, num_targets, max_kv_caching_len, kv_caching_lengths)
         return delta_x
 
+    @checked
     def instances(self, *, name: str = "layer", **options: Any) -> list[dict[str, Any]]:
         """Those of all layers, each one once. Arguments are those of :meth:`STULayer.instances`."""
         found: dict[str, dict[str, Any]] = {}

@@ -102,12 +102,11 @@ size_t print_entries(const Json& report, bool wide, bool all) {
   if (!kernels.empty() && any_record) write_text(stdout, "\n");
   print_records(records, wide, all);
   if (!kernels.empty() || any_record) write_text(stdout, "\n");
-  const std::string totals = fmt::format(
-      "{}, {}; {}{}, {}", count_text(static_cast<double>(kernels.size()), "kernel"),
-      bytes_text(number_of(report, "bytes")), count_text(static_cast<double>(records.size()), "tuning record"),
-      shipped > 0 ? fmt::format(", {} of them shipped{}", shipped, all ? "" : " (--shipped)") : "",
-      count_text(static_cast<double>(member(report, "choices").size()), "choice"));
-  write_text(stdout, paragraph(totals, 2));
+  print_paragraph("{}, {}; {}{}, {}", count_text(static_cast<double>(kernels.size()), "kernel"),
+                  bytes_text(number_of(report, "bytes")),
+                  count_text(static_cast<double>(records.size()), "tuning record"),
+                  shipped > 0 ? fmt::format(", {} of them shipped{}", shipped, all ? "" : " (--shipped)") : "",
+                  count_text(static_cast<double>(member(report, "choices").size()), "choice"));
   for (const Json& folder : member(report, "not_read"))
     print_error(fmt::format("{} is not read: {}", text_of(folder, "path"), text_of(folder, "problem")));
   return 0;
@@ -120,24 +119,26 @@ size_t print_whole_list(const Json& report, const Options& options) {
 
 size_t print_verification(const Json& report, const Options&) {
   for (const Json& file : member(report, "bad")) {
-    print("{}: {}\n", text_of(file, "path"), text_of(file, "problem"));
+    print_paragraph("{}: {}", text_of(file, "path"), text_of(file, "problem"));
   }
-  print("verified: {}, {} bad\n", count_text(number_of(report, "files"), "entry"), member(report, "bad").size());
+  print_paragraph("verified: {}, {} bad", count_text(number_of(report, "files"), "entry"),
+                  member(report, "bad").size());
   return 0;
 }
 
 size_t print_pruning(const Json& report, const Options&) {
-  print("pruned: {} removed, {}; {} kept, {}; {} of interrupted writers removed\n",
-        count_text(number_of(report, "removed"), "kernel"), bytes_text(number_of(report, "removed_bytes")),
-        text_of(report, "kept"), bytes_text(number_of(report, "kept_bytes")),
-        count_text(number_of(report, "leftovers"), "leftover"));
+  print_paragraph("pruned: {} removed, {}; {} kept, {}; {} of interrupted writers removed",
+                  count_text(number_of(report, "removed"), "kernel"), bytes_text(number_of(report, "removed_bytes")),
+                  text_of(report, "kept"), bytes_text(number_of(report, "kept_bytes")),
+                  count_text(number_of(report, "leftovers"), "leftover"));
   return 0;
 }
 
 size_t print_export(const Json& report, const Options&) {
-  print("exported: {}, {}, {}; {}, contents: SHA-256 {}\n", count_text(number_of(report, "kernels"), "kernel"),
+  print("exported: {}, {}, {}; {}\n", count_text(number_of(report, "kernels"), "kernel"),
         count_text(number_of(report, "tuning"), "tuning record"), count_text(number_of(report, "choices"), "choice"),
-        bytes_text(number_of(report, "bytes")), text_of(report, "sha256"));
+        bytes_text(number_of(report, "bytes")));
+  print("contents: SHA-256 {}\n", text_of(report, "sha256"));
   if (number_of(report, "kernels") == 0)
     print_error("warning: no kernel is exported; a machine that may not compile needs those of hstujit prewarm");
   if (const Json& refused = member(report, "refused"); !refused.empty()) {
@@ -150,11 +151,11 @@ size_t print_export(const Json& report, const Options&) {
 
 size_t print_import(const Json& report, const Options&) {
   print("contents: SHA-256 {}\n", text_of(report, "sha256"));
-  print("imported: {}, {} new; {}, {} new, {} changed; {}, {} new\n",
-        count_text(number_of(report, "kernels"), "kernel"), text_of(report, "new_kernels"),
-        count_text(number_of(report, "tuning"), "tuning record"), text_of(report, "new_tuning"),
-        text_of(report, "changed_tuning"), count_text(number_of(report, "choices"), "choice"),
-        text_of(report, "new_choices"));
+  print_paragraph("imported: {}, {} new; {}, {} new, {} changed; {}, {} new",
+                  count_text(number_of(report, "kernels"), "kernel"), text_of(report, "new_kernels"),
+                  count_text(number_of(report, "tuning"), "tuning record"), text_of(report, "new_tuning"),
+                  text_of(report, "changed_tuning"), count_text(number_of(report, "choices"), "choice"),
+                  text_of(report, "new_choices"));
   if (const double left_out = number_of(report, "left_out"); left_out > 0) {
     print_error(fmt::format("warning: {} of the bundle {} left out; the cache's own leave no room in a tuning record",
                             count_text(left_out, "finding"), left_out == 1 ? "is" : "are"));
@@ -239,7 +240,7 @@ Status import_bundle(const CacheOptions& options) {
   return Status(Code::kInvalidArgument, "FILE: " + status.message());
 }
 
-// Of --cache-dir, where it alone says what is looked at.
+// Of --cache-dir, where it alone says what is looked at. What is no directory no context is opened for.
 Status check_cache_dir(const std::string& cache_dir) {
   const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
   if (cache_dir.empty() || (others != nullptr && *others != 0)) return {};
@@ -253,7 +254,6 @@ Status check_cache_dir(const std::string& cache_dir) {
     return refused(Code::kNotFound, link ? "a link that leads nowhere" : "which does not exist");
   }
   if (error) return refused(Code::kInvalidArgument, "which cannot be read: " + error.message());
-  if (type != std::filesystem::file_type::directory) return refused(Code::kInvalidArgument, "which is no directory");
   return {};
 }
 
