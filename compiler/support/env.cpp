@@ -279,9 +279,9 @@ std::vector<std::string> Environment::unknown() const {
 
 Result<std::string> Environment::cache_directory() const {
   if (is_set(Env::kCacheDir)) return text(Env::kCacheDir);
-  // One that is relative is none, by the XDG Base Directory Specification: each process would have a cache of its own.
+  // A relative path is none, by the XDG Base Directory Specification: each process would have a cache of its own.
   if (const std::string base = raw("XDG_CACHE_HOME"); base.starts_with('/')) return base + "/hstujit";
-  if (const std::string home = raw("HOME"); !home.empty()) return home + "/.cache/hstujit";
+  if (const std::string home = raw("HOME"); home.starts_with('/')) return home + "/.cache/hstujit";
   return Status(Code::kIo,
                 "there is no place for the cache: none of HSTUJIT_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <system_error>
@@ -275,7 +276,11 @@ Status make_directories(const std::filesystem::path& path, mode_t mode) {
 Result<TempDir> TempDir::create(const std::filesystem::path& parent) {
   std::error_code error;
   const std::filesystem::path base = parent.empty() ? std::filesystem::temp_directory_path(error) : parent;
-  if (error) return file_error("find the folder for temporary files", base, error.value());
+  if (error) {
+    const char* const named = std::getenv("TMPDIR");
+    return Status(Code::kNotFound, fmt::format("TMPDIR is {}, which is no folder for temporary files",
+                                               quote(named == nullptr ? "" : named)));
+  }
   std::string name = (base / "hstujit-XXXXXX").native();
   if (::mkdtemp(name.data()) == nullptr) return file_error("create folder", name, errno);
   return TempDir(name);

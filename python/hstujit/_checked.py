@@ -6,6 +6,7 @@ import functools
 import inspect
 import numbers
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -108,7 +109,20 @@ def _meant(called: str, name: str, names: list[str]) -> str:
     if called.split("_backward")[0].endswith("attention") and "dropout" in name.lower():
         return ": attention has no dropout"
     meant = did_you_mean(name, names)
-    return meant or (": it may be a field of config" if "config" in names else "")
+    if meant or "config" not in names:
+        return meant
+    return ": it may be a field of config" if name in _fields_of_configs() else ""
+
+
+def _fields_of_configs() -> set[str]:
+    """Of entries of a config, and of STULayerConfig where there may be one."""
+    from ._interface import operators  # which asks the library, and is needed by few
+
+    fields = {"name", "op", "directions", "lengths", "max_seq_len"}
+    for operator in operators().values():
+        fields.update(operator["parameters"]["properties"])
+    layers = sys.modules.get("hstujit.torch.stu")
+    return fields.union(layers.STULayerConfig.__dataclass_fields__ if layers else ())
 
 
 def _missing(signature: inspect.Signature, args: Any, kwargs: Any) -> list[str]:

@@ -25,7 +25,8 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
     """An operator instance. Any thread may use it.
 
     Args:
-        instance: ``{"op": "hstu_attention", "heads": 4, ...}``: the parameters of docs/parameters.md.
+        instance: ``{"op": "hstu_attention", "heads": 4, ...}``: the parameters of docs/parameters.md. An entry of a
+            config's ops is one, too; its lengths and directions say nothing here.
         direction: ``"forward"`` or ``"backward"``.
         backend: ``"cuda"``, or ``"host"``, which computes on the CPU.
         context: the default one if None.

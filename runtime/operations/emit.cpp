@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 #include <string_view>
+#include <system_error>
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/files.h"
@@ -17,6 +20,11 @@ namespace {
 // A file that is there is replaced where it begins as one of the same kind does, and any other stays.
 Status replace_emitted(const std::filesystem::path& path, std::string_view text) {
   constexpr size_t kBeginning = 10;  // "// Generat" "// Launche" "module {"
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("cannot write {}: what is there is no regular file", quote(path.native())));
+  }
   const Result<FileHead> there = read_file_head(path, kBeginning);
   if (!there.ok() && there.status().code() != Code::kNotFound) return there.status();
   if (there.ok() && there->size > 0 && there->bytes != text.substr(0, kBeginning)) {
@@ -55,6 +63,17 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   return {};
 }
 
+// Before the work, of the folders that are there: each takes files. `directory` is made.
+Status check_folders(const std::filesystem::path& directory, const std::set<std::filesystem::path>& folders) {
+  HSTUJIT_RETURN_IF_ERROR(make_directories(directory));
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code error;
+    const bool is_made_later = !std::filesystem::exists(std::filesystem::symlink_status(folder, error));
+    HSTUJIT_RETURN_IF_ERROR(check_output((is_made_later ? directory : folder) / "kernel.cu"));
+  }
+  return {};
+}
+
 }  // namespace
 
 OperationResult emit(Engine& engine, const Config& config, const OperationOptions& options) {
@@ -70,12 +89,16 @@ OperationResult emit(Engine& engine, const Config& config, const OperationOption
   const bool several = std::any_of(tasks->begin(), tasks->end(), [&](const Task& task) {
     return task.instance->name != tasks->front().instance->name;
   });
-  // One that cannot be made is one failure, and not that of every key.
-  if (Status made = make_directories(folder); !made.ok()) return {Json::object(), std::move(made)};
+  const auto folder_of = [&](const Task& task) { return several ? folder / task.instance->name : folder; };
+  std::set<std::filesystem::path> folders;
+  for (const Task& task : all) folders.insert(folder_of(task));
+  // One that takes no files is one failure, and not that of every key.
+  if (const Status refused = check_folders(folder, folders); !refused.ok())
+    return {Json::object(), Status(Code::kInvalidArgument, "directory: " + refused.message())};
   Json rows = Json::array();
   for (const Task& task : all) {
     Json row = task.to_json();
-    const std::filesystem::path own = several ? folder / task.instance->name : folder;
+    const std::filesystem::path own = folder_of(task);
     const Status status = within_memory("its source", [&] { return emit_task(engine, *device, own, task, row); });
     if (!status.ok()) {
       row["error"] = error_json(status);

@@ -83,9 +83,9 @@ void add_miss(Json& row, Json damaged, const std::optional<NearestEntry>& neares
 
 Status explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, Json& row) {
   row["tuning_key"] = tuning_digest(key);
-  const bool hit = engine.tuning().find(key).has_value();
-  row["tuning_record"] = hit ? "hit" : "miss";
-  if (hit) return {};
+  const auto record = engine.tuning().find(key);
+  row["tuning_record"] = !record ? "miss" : record->winner.empty() ? "no winner" : "hit";
+  if (record) return {};
   HSTUJIT_ASSIGN_OR_RETURN(Json damaged, damaged_json(refused_records(engine.tuning().layers(), tuning_digest(key))));
   row["tuning_miss"] = Json::object();
   add_miss(row["tuning_miss"], std::move(damaged), contents.records().nearest(key));

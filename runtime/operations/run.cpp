@@ -1,5 +1,7 @@
 // Runs instances on generated input, on either backend, and compares with the float64 reference, and launches with one
 // another, when asked to.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -146,6 +148,11 @@ OperationResult run(const EnginePtr& engine, const Config& config, const Operati
   OperationResult result;
   const auto tasks = list_launches(*engine, config, options.op_name);
   if (!tasks.ok()) return {Json::object(), tasks.status()};
+  if (options.backend == Backend::kHost && options.device != 0) {
+    return {Json::object(), Status(Code::kInvalidArgument, fmt::format("device is {}; the host backend runs on no CUDA "
+                                                                       "device, leave it out",
+                                                                       options.device))};
+  }
   // Before any input, which may take minutes to make.
   const Status backend =
       options.backend == Backend::kCuda ? engine->device(options.device).status() : engine->host().status();

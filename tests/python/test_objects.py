@@ -265,6 +265,8 @@ class Configs(Scratch):
         self.assertTrue(hstujit.check_config(CONFIG, arch="H200", context=context))
         report = hstujit.run(CONFIG, backend="host", check=numpy.bool_(True), max_rows=numpy.int64(5), context=context)
         self.assertTrue(report)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "^device is 3; the host backend runs on no CUDA"):
+            hstujit.run(CONFIG, backend="host", device=3, context=context)
 
     def test_arguments_that_are_none_are_named_with_a_similar_one(self):
         for wrong, call in (
@@ -273,6 +275,8 @@ class Configs(Scratch):
             ("Context: 'cachedir' is no argument, did you mean 'cache_dir'?; it takes cache_dir, ",
              lambda: hstujit.Context(cachedir="x")),
             ("Op: 'dir' is no argument", lambda: hstujit.Op(INSTANCE, dir="forward")),
+            ("run: 'heads' is no argument: it may be a field of config; ", lambda: hstujit.run(CONFIG, heads=3)),
+            ("run: 'arch' is no argument; it takes config, ", lambda: hstujit.run(CONFIG, arch="H200")),
             ("emit: missing a required argument: 'directory'; it takes config, directory, ",
              lambda: hstujit.emit(CONFIG)),
         ):  # fmt: skip

@@ -195,6 +195,18 @@ TEST_F(ExplainTest, TheNearestTuningRecordIsNamed) {
       Json({difference("bucket", 512, 128), difference("spec.heads", 3, 2), difference("spec.attn_dim", 128, 64)}));
 }
 
+TEST_F(ExplainTest, ARecordOfFailuresAloneIsNoHit) {
+  TuningRecord record;
+  record.key = tuning_;
+  record.rejected = {{R"({"a": 1})", "s", "crashed", ""}};
+  ASSERT_TRUE(TuningDatabase(CacheDirectories{.user = cache_dir(), .read_only = {}}, Log()).add(record).ok());
+  const Json row = explained();
+  EXPECT_EQ(row["tuning_record"], "no winner");
+  EXPECT_EQ(row["from"], "heuristic");
+  add(cache_dir(), tuning_);
+  EXPECT_EQ(explained()["tuning_record"], "hit");
+}
+
 TEST_F(ExplainTest, ADamagedEntryIsNamedInsteadOfCalledAbsent) {
   put(cache_dir(), key_);
   const ArtifactFiles files(cache_dir(), key_.arch, *artifact_digest(key_));

@@ -152,6 +152,7 @@ TEST(Environment, CacheDirectory) {
             "/c");
   EXPECT_EQ(*Environment::of_values({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}).cache_directory(), "/x/hstujit");
   EXPECT_EQ(*Environment::of_values({{"XDG_CACHE_HOME", "x"}, {"HOME", "/h"}}).cache_directory(), "/h/.cache/hstujit");
+  EXPECT_FALSE(Environment::of_values({{"HOME", "h"}}).cache_directory().ok());
   EXPECT_EQ(*Environment::of_values({{"HOME", "/h"}}).cache_directory(), "/h/.cache/hstujit");
   EXPECT_EQ(Environment::of_values({}).cache_directory().status().code(), Code::kIo);
 }

@@ -112,6 +112,42 @@ TEST(Outputs, AFolderThatCannotBeMadeIsOneFailureOfEmit) {
   EXPECT_EQ(refused.err, "hstujit: --output: cannot create folder \"" + file + "\": Not a directory\n");
 }
 
+TEST(Outputs, NothingIsEmittedWhereTheFolderOfOneInstanceIsAFile) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "out");
+  const std::string taken = scratch.file("out/second", "mine");
+  const std::string config = scratch.file("two.json", R"({"version": 1, "defaults": {"op": "hstu_attention", "heads": 2,
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64}, "ops": [{"name": "first"}, {"name": "second", "heads": 4}]})");
+  const Outcome refused =
+      hstujit_tool({"emit", "--config", config, "--arch", "sm_90a", "-o", (scratch.path() / "out").string()});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, testing::StartsWith("hstujit: --output: cannot "));
+  EXPECT_THAT(refused.err, HasSubstr(taken));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "out/first"));
+}
+
+TEST(Outputs, APlaceWithoutARegularFileIsNotEmittedOver) {
+  const Scratch scratch;
+  const std::string out = (scratch.path() / "out").string();
+  const std::vector<std::string> emit = {"emit", "--config", scratch.config(), "--arch", "sm_90a", "-o", out};
+  ASSERT_EQ(hstujit_tool(emit).code, 0);
+  const std::filesystem::path taken = std::filesystem::directory_iterator(out)->path();
+  std::filesystem::remove(taken);
+  std::filesystem::create_directory(taken);
+  const Outcome refused = hstujit_tool(emit);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("what is there is no regular file"));
+}
+
+TEST(Outputs, AFolderForTemporaryFilesThatIsNotThereIsNamed) {
+  const Scratch scratch;
+  const Outcome refused =
+      hstujit_tool({"cache", "export", (scratch.path() / "b.hstujit").string(), "--cache-dir", scratch.cache()},
+                   {{"TMPDIR", "/nope"}});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("TMPDIR is \"/nope\", which is no folder for temporary files"));
+}
+
 // It may be of another build, and NVRTC be there.
 TEST(Doctor, NothingIsCalledMissingThatMayBeThere) {
   const Scratch scratch;

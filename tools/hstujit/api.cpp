@@ -16,8 +16,11 @@ namespace {
 // Sentences of the library begin with the argument that is wrong, which here came from an option.
 Status naming_the_option(const Status& status) {
   const std::string& sentence = status.message();
-  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
-      {"op ", "--op "}, {"arch ", "--arch "}, {"arch: ", "--arch: "}, {"version ", "--nvrtc "}};
+  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {{"op ", "--op "},
+                                                                        {"arch ", "--arch "},
+                                                                        {"arch: ", "--arch: "},
+                                                                        {"version ", "--nvrtc "},
+                                                                        {"directory: ", "--output: "}};
   constexpr std::string_view kNoDevice = "no device is given (the config's \"device\", or arch)";
   if (sentence.starts_with(kNoDevice)) {
     return Status(status.code(), "no device is given (the config's \"device\", or --arch, such as --arch H200)" +

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad as _forward_ad
 
+from ..errors import InvalidArgumentError
+
 _has_torch_function = torch._C._has_torch_function
 _modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 _transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
@@ -27,6 +29,8 @@ Raised = Callable[[RuntimeError], "BaseException | None"]
 
 
 def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if kwargs and not self._hstujit_flags.isdisjoint(kwargs):
+        _check_flags(self._hstujit_flags, kwargs)
     try:
         tensors = (*args, *kwargs.values()) if kwargs else args
         if _has_torch_function(tensors) or _modes() or _transforms() or _tracing() or _forward_ad._current_level >= 0:
@@ -39,6 +43,13 @@ def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if raised is not None:
             raise raised from None
     return self._op(*args, **kwargs)  # which says what PyTorch does not like, of this operator
+
+
+def _check_flags(flags: frozenset[str], kwargs: dict[str, Any]) -> None:
+    """PyTorch takes None for False, also where the default is True."""
+    for name, value in kwargs.items():
+        if value is None and name in flags:
+            raise InvalidArgumentError(f"{name} is None; it must be True or False")
 
 
 class Packet(torch._ops.OpOverloadPacket):
@@ -56,6 +67,8 @@ def install(packet: Any, direct: Callable[..., Any], recorded: Callable[..., Any
         recorded: the same with a node of the graph.
         raised_as: the exception of this package behind one of PyTorch.
     """
+    flags = frozenset(argument.name for argument in packet.default._schema.arguments if str(argument.type) == "bool")
     for op, kind in ((packet.default, Overload), (packet, Packet)):
+        op._hstujit_flags = flags
         op._hstujit_direct, op._hstujit_recorded, op._hstujit_raised_as = direct, recorded, raised_as
         op.__class__ = kind

@@ -7,7 +7,6 @@
 
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
-#include "tools/hstujit/output_file.h"
 #include "tools/hstujit/report.h"
 
 namespace hstujit {
@@ -34,10 +33,9 @@ size_t print_report(const Json& report, const Options&) {
 
 Status emit(const Options& options) {
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
-  const Result<Report> report = run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options));
-  if (report.ok()) return show(*report, options, print_report);
-  if (!report.status().message().starts_with("cannot create folder ")) return report.status();
-  return refused_output("--output", report.status());
+  HSTUJIT_ASSIGN_OR_RETURN(const Report report,
+                           run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options)));
+  return show(report, options, print_report);
 }
 
 }  // namespace
