@@ -25,8 +25,8 @@ const std::vector<EnvVariable>& environment_variables() {
   using enum EnvKind;
   static const auto& table = *new std::vector<EnvVariable>{
       {Env::kCacheDir, kPath, "HSTUJIT_CACHE_DIR", "", "",
-       "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit` where that is an absolute "
-       "path, else `$HOME/.cache/hstujit`."},
+       "Where compiled kernels and tuning results are kept. Unset: `$XDG_CACHE_HOME/hstujit`, else "
+       "`$HOME/.cache/hstujit`, of those that are absolute paths."},
       {Env::kCachePath, kPaths, "HSTUJIT_CACHE_PATH", "", "",
        "Read-only caches that are searched after the cache directory, in order."},
       {Env::kCacheMaxBytes, kSize, "HSTUJIT_CACHE_MAX_BYTES", "4G", "",

@@ -230,6 +230,13 @@ Status check_output(const std::filesystem::path& path) {
   const std::filesystem::path place = folder.path().empty() ? "." : folder.path();
   if (::faccessat(AT_FDCWD, place.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     return file_error("write into folder", place, errno);
+  // In a sticky folder, such as /tmp, another user's file is for that user and the folder's alone to replace.
+  struct stat info;
+  const uid_t user = ::geteuid();
+  if (output.before && user != 0 && ::stat(place.c_str(), &info) == 0 && (info.st_mode & S_ISVTX) != 0 &&
+      user != info.st_uid && user != output.before->st_uid) {
+    return file_error("replace", output.path, EPERM);
+  }
   return {};
 }
 

@@ -105,9 +105,25 @@ def bind(signature: inspect.Signature, called: str, args: Any, kwargs: Any) -> i
         raise TypeError(f"{called}: {'; '.join(wrong) or str(error)}; it takes {', '.join(names)}") from None
 
 
+# Sizes that others pass beside the tensors that have them.
+_FROM_SHAPES = [
+    "heads",
+    "num_heads",
+    "nheads",
+    "n_heads",
+    "head_dim",
+    "attn_dim",
+    "attention_dim",
+    "hidden_dim",
+    "linear_dim",
+]
+
+
 def _meant(called: str, name: str, names: list[str]) -> str:
     if called.split("_backward")[0].endswith("attention") and "dropout" in name.lower():
         return ": attention has no dropout"
+    if "q" in names and name.lower() in _FROM_SHAPES:
+        return ": it follows from the shapes of q and v"
     meant = did_you_mean(name, names)
     if meant or "config" not in names:
         return meant

@@ -20,7 +20,7 @@ _ELSEWHERE = {
     "max_attn_len": "window window_size sliding_window",
     "max_seq_len": "n n_ctx max_seqlen_q max_seqlen_k",
     "num_targets": "targets num_candidates",
-    "seq_offsets": "cu_seqlens cu_seqlens_q cu_seqlens_k",
+    "seq_offsets": "cu_seqlens cu_seqlens_q cu_seqlens_k seq_lens seqlens seq_lengths lengths x_offsets",
     "rab": "bias attn_bias relative_bias",
     "score": "activation act act_fn",
     "eps": "epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon",

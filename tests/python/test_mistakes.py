@@ -87,6 +87,10 @@ class Mistakes(unittest.TestCase):
         self.assertIn("at least 1", hstujit.attention.__doc__.split("max_seq_len: ")[1].split("\n")[0])
         self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)
         self.refused(TypeError, "attention: 'zzz' is no argument; it takes q,", zzz=True)
+        self.refused(
+            TypeError, "'num_heads' is no argument: it follows from the shapes of q and v; it takes", num_heads=2
+        )
+        self.refused(TypeError, "'seq_lens' is no argument, did you mean 'seq_offsets'?", seq_lens=OFFSETS)
         with self.assertRaisesRegex(TypeError, "'max_len' is no argument, did you mean 'max_seq_len'?"):
             hstujit.attention(self.q, self.k, self.v, OFFSETS, max_len=8, alpha=0.5)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_right is missing"):

@@ -364,6 +364,22 @@ TEST_F(Files, ReadersSeeOneWriterOrAnother) {
   for (std::thread& writer : writers) writer.join();
 }
 
+TEST_F(Files, AnotherUsersFileInAStickyFolderIsNoOutput) {
+  const uid_t user = ::geteuid();
+  if (user != 0) GTEST_SKIP() << "only the superuser can become another";
+  namespace fs = std::filesystem;
+  fs::permissions(path(""), fs::perms(0755));
+  fs::create_directory(path("sticky"));
+  fs::permissions(path("sticky"), fs::perms(01777));
+  ASSERT_TRUE(write_file_atomically(path("sticky/file"), "x").ok());
+  ASSERT_EQ(::seteuid(65534), 0);
+  const Status refused = check_output(path("sticky/file")), other = check_output(path("sticky/other"));
+  ASSERT_EQ(::seteuid(user), 0);
+  EXPECT_THAT(refused.message(), HasSubstr("cannot replace"));
+  EXPECT_TRUE(other.ok()) << other.message();
+  EXPECT_TRUE(check_output(path("sticky/file")).ok());
+}
+
 TEST_F(Files, AnOutputNeedsAFolderThatTakesFiles) {
   EXPECT_TRUE(check_output("a-file-that-nobody-has").ok()) << "in the folder that the process is in";
   EXPECT_EQ(check_output(path("none/file")).code(), Code::kNotFound);

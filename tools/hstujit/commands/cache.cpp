@@ -135,10 +135,10 @@ size_t print_pruning(const Json& report, const Options&) {
 }
 
 size_t print_export(const Json& report, const Options&) {
+  print("contents: SHA-256 {}\n", text_of(report, "sha256"));
   print("exported: {}, {}, {}; {}\n", count_text(number_of(report, "kernels"), "kernel"),
         count_text(number_of(report, "tuning"), "tuning record"), count_text(number_of(report, "choices"), "choice"),
         bytes_text(number_of(report, "bytes")));
-  print("contents: SHA-256 {}\n", text_of(report, "sha256"));
   if (number_of(report, "kernels") == 0)
     print_error("warning: no kernel is exported; a machine that may not compile needs those of hstujit prewarm");
   if (const Json& refused = member(report, "refused"); !refused.empty()) {

@@ -27,9 +27,9 @@ Status freeze(const FreezeOptions& options) {
                            run_operation(&hstujit_freeze, "freeze", options, config.get(), run_options(options)));
   if (!report.status.ok()) return show(report, options, print_failed);
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.file, report.text + "\n"));
+  print("checksum {}\n", text_of(report.json, "checksum"));
   print_paragraph("frozen: {} in {}", count_text(static_cast<double>(member(report.json, "choices").size()), "key"),
                   options.file);
-  print("checksum {}\n", text_of(report.json, "checksum"));
   return {};
 }
 
