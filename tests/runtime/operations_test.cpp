@@ -212,16 +212,16 @@ TEST_F(OperationsTest, InstancesWithOneKernelNameKeepTheirFilesApart) {
   EXPECT_EQ(source.parent_path(), options.directory) << "one instance needs no folder";
 }
 
-TEST_F(OperationsTest, AnInstanceWhoseFolderCannotBeMadeIsNamedAndTheOthersAreWritten) {
+TEST_F(OperationsTest, NothingIsEmittedWhereTheFolderOfAnInstanceCannotBeMade) {
   OperationOptions options;
   options.directory = folder_->path().string();
   ASSERT_TRUE(write_file_atomically(folder_->path() / "plain", "a file").ok());
   const OperationResult result = emit(*make_engine(), two_instances(), options);
-  EXPECT_EQ(result.status.code(), Code::kIo);
-  const Json& rows = result.report["instances"];
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_THAT(rows[0]["error"]["message"].get<std::string>(), ::testing::HasSubstr("cannot create folder"));
-  EXPECT_TRUE(std::filesystem::exists(rows[1]["files"]["source"].get<std::string>()));
+  EXPECT_EQ(result.status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(result.status.message(), ::testing::StartsWith("directory: cannot "));
+  EXPECT_THAT(result.status.message(), ::testing::HasSubstr((folder_->path() / "plain").string()));
+  EXPECT_TRUE(result.report.empty());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_->path()), {}), 1);
 }
 
 TEST_F(OperationsTest, DoctorNamesTheNvrtcThatACompileWouldUse) {
