@@ -49,13 +49,13 @@ Status emit_task(Engine& engine, const DeviceSpec& device, const std::filesystem
   HSTUJIT_ASSIGN_OR_RETURN(const KernelCompilerPtr compiler, engine.compiler());
   HSTUJIT_ASSIGN_OR_RETURN(const Blobs blobs,
                            compiler->emit({spec, task.direction, choice.config, device, engine.lineinfo()}));
+  HSTUJIT_RETURN_IF_ERROR(make_directories(folder));  // not for an instance that has no kernel
   row["files"] = Json::object();
   const std::pair<const char*, std::string> files[] = {
       {"source", source_file(plan)}, {"ir", plan.kernel_name + ".mlir"}, {"launcher", launcher_file(plan)}};
   for (const auto& [blob, name] : files) {
     const auto found = blobs.find(blob);
     if (found == blobs.end()) continue;
-    HSTUJIT_RETURN_IF_ERROR(make_directories(folder));  // not for an instance that has no kernel
     const std::filesystem::path path = folder / name;
     HSTUJIT_RETURN_IF_ERROR(replace_emitted(path, found->second));
     row["files"][blob] = path.string();

@@ -117,7 +117,8 @@ TEST(Outputs, NothingIsEmittedWhereTheFolderOfOneInstanceIsAFile) {
   std::filesystem::create_directory(scratch.path() / "out");
   const std::string taken = scratch.file("out/second", "mine");
   const std::string config = scratch.file("two.json", R"({"version": 1, "defaults": {"op": "hstu_attention", "heads": 2,
-      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64}, "ops": [{"name": "first"}, {"name": "second", "heads": 4}]})");
+      "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64},
+      "ops": [{"name": "first"}, {"name": "second", "heads": 4}]})");
   const Outcome refused =
       hstujit_tool({"emit", "--config", config, "--arch", "sm_90a", "-o", (scratch.path() / "out").string()});
   EXPECT_EQ(refused.code, 2);

@@ -41,10 +41,9 @@ std::string instance_of(const Json& instance) {
 
 size_t print_instance(const Json& instance, bool wide) {
   const Json& keys = member(instance, "keys");
-  const std::string heading = fmt::format("{}: {}, {}", text_of(instance, "name"), text_of(instance, "op"),
-                                          count_text(static_cast<double>(keys.size()), "key"));
   print("\n");
-  write_text(stdout, paragraph(one_line(heading), 2));
+  print_paragraph("{}: {}, {}", text_of(instance, "name"), text_of(instance, "op"),
+                  count_text(static_cast<double>(keys.size()), "key"));
   for (const std::string& line : parameter_lines(instance)) print("{}\n", line);
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {

@@ -49,7 +49,7 @@ size_t print_findings(const Json& findings) {
     // A sentence about a variable begins with its name.
     print("\n");
     const std::string whole = severity + ", " + (problem.starts_with(about) ? problem : about + ": " + problem);
-    write_text(stdout, paragraph(one_line(whole), 2));
+    print_paragraph("{}", whole);
     write_text(stdout, paragraph("  what to do: " + one_line(text_of(finding, "what_to_do")), 4));
   }
   const auto count = static_cast<double>(findings.size());

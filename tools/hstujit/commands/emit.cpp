@@ -18,7 +18,7 @@ size_t print_report(const Json& report, const Options&) {
   Fields fields;
   for (const Json& row : member(report, "instances")) {
     if (!row.contains("files")) continue;
-    write_text(stdout, paragraph(one_line(row_text(row, bucket_text(row)) + ": " + text_of(row, "describe")), 2));
+    print_paragraph("{}: {}", row_text(row, bucket_text(row)), text_of(row, "describe"));
     std::string folder;
     for (const auto& [kind, file] : row["files"].items()) {
       const std::filesystem::path path = text_of(file);

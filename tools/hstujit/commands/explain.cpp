@@ -71,7 +71,7 @@ void print_search(const Json& search) {
 void print_instance(const Json& row) {
   const std::string bucket = text_of(row, "bucket");
   print("\n");
-  write_text(stdout, paragraph(one_line(row_text(row, bucket_text(row, text_of(row, "max_seq_lens")))), 2));
+  print_paragraph("{}", row_text(row, bucket_text(row, text_of(row, "max_seq_lens"))));
   Fields fields;
   if (!bucket.empty()) fields.add("  bucket", bucket + " rows" + batches_text(row));
   fields.add("  tuning", text_of(row, "tuning_record") + ", key " + text_of(row, "tuning_key"));
