@@ -35,6 +35,12 @@ inline KernelConfig ampere_tile(int64_t block_m, int64_t warps, int64_t block_n,
   return config;
 }
 
+// One CTA for all tiles of a sequence and head.
+inline KernelConfig per_sequence(KernelConfig config) {
+  config.attention().schedule = "per_sequence";
+  return config;
+}
+
 // `skeleton` of the attention family.
 inline KernelConfig hopper_tile(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
                                 const char* schedule = "grid", int64_t blocks_per_sm = 1) {

@@ -71,14 +71,39 @@ TEST(EmulatedAttention, BackwardOfWideRows) {
   check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward, ampere_tile(32, 2, 16, 1));
 }
 
+// One warp, as for the shortest sequences, and several.
+TEST(EmulatedAttention, PerSequenceOfEveryMask) {
+  for (const Json& mask : all_masks()) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      check(mask, direction, per_sequence(ampere_tile(16, 1, 16, 2)));
+      check(with(mask, {{"dtype", "fp16"}, {"attn_dim", 40}}), direction, per_sequence(ampere_tile(32, 2, 32, 2)));
+    }
+  }
+}
+
+TEST(EmulatedAttention, PerSequenceOfTheLastRows) {
+  Lengths lengths = lengths_of(true);
+  lengths.other_rows["Lq"] = {1, 20, 3, 33, 16, 40};
+  const Json delta = {{"op", "delta_hstu_attention"}, {"jagged_queries", true}, {"num_targets", true}};
+  Case(with(base(), delta), Direction::kForward, per_sequence(ampere_tile(16, 1, 32, 1)), lengths).check();
+}
+
+TEST(EmulatedAttention, PerSequenceOfWideRows) {
+  check({{"attn_dim", 256}, {"hidden_dim", 256}, {"heads", 1}}, Direction::kBackward,
+        per_sequence(ampere_tile(32, 2, 16, 1)));
+  check({{"dtype", "fp32"}, {"precision", "ieee"}}, Direction::kBackward, per_sequence(ampere_tile(32, 2, 16, 2)));
+}
+
 TEST(EmulatedAttention, SenselessIndicesStayInBounds) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     check_that_senseless_indices_stay_in_bounds(direction, ampere_tile(32, 2, 16, 2));
+    check_that_senseless_indices_stay_in_bounds(direction, per_sequence(ampere_tile(16, 1, 16, 2)));
   }
 }
 
 TEST(EmulatedAttention, ASequencesNumbersStayInIt) {
   check_that_numbers_stay_in_their_sequence(ampere_tile(32, 2, 32, 2));
+  check_that_numbers_stay_in_their_sequence(per_sequence(ampere_tile(16, 1, 16, 2)));
 }
 
 KernelConfig backward_tile(int64_t consumers, int64_t block_n, int64_t stages, const char* schedule = "grid",

@@ -41,6 +41,7 @@ TEST(EmulatedBias, AmpereForward) {
   for (const Json& type : all_types()) check(with(type, kBoth), Direction::kForward, ampere());
   check(with(kOwn, kMasked), Direction::kForward, ampere());
   check(kScalar, Direction::kForward, ampere());
+  check(with(kOwn, kRows), Direction::kForward, per_sequence(ampere()));
   // Blocks of columns that would begin at odd ones, and pairs that no load takes together.
   check(with(kOwn, {{"max_attn_len", 20}}), Direction::kForward, ampere());
   check(with(kOwn, {{"alignment", 2}, {"attn_dim", 40}}), Direction::kForward, ampere());
@@ -50,6 +51,7 @@ TEST(EmulatedBias, AmpereBackward) {
   for (const Json& type : all_types()) check(with(type, kBoth), Direction::kBackward, ampere());
   check(with(kOwn, kMasked), Direction::kBackward, ampere());
   check(with(with(kOwn, kScalar), {{"max_attn_len", 20}}), Direction::kBackward, ampere());
+  check(with(kOwn, kRows), Direction::kBackward, per_sequence(ampere()));
 }
 
 TEST(EmulatedBias, HopperForward) {

@@ -116,6 +116,10 @@ std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_
           batch_factor(signature)};
 }
 
+std::vector<GridFactor> sequence_grid(const AttentionSpec& spec, Direction direction) {
+  return {constant_factor(spec.params().heads), batch_factor(spec.signature(direction))};
+}
+
 std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);
   constexpr int64_t kAll = std::numeric_limits<int64_t>::max();

@@ -33,6 +33,9 @@ GridFactor batch_factor(const Signature& signature);
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 
+// Of "one CTA per (sequence, head)".
+std::vector<GridFactor> sequence_grid(const AttentionSpec& spec, Direction direction);
+
 // Of "one CTA for each tile of rows of any sequences", as many as there are at most; none where there is no sequence,
 // though there are rows that belong to none.
 std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction);

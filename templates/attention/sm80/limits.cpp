@@ -24,8 +24,8 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
         {"arch",
          fmt::format("needs sm_80 or later (cp.async, mma.sync of bf16 and tf32), the device is {}", device.arch)});
   }
-  if (config.schedule != "grid") {
-    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid", config.schedule)});
+  if (config.schedule != "grid" && config.schedule != "per_sequence") {
+    reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid, per_sequence", config.schedule)});
   }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping-pong needs the consumer warpgroups of attention/sm90_forward"});

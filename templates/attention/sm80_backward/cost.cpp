@@ -18,6 +18,7 @@ constexpr double kHidden = 2.5;         // warps per scheduler that hide one ano
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
 constexpr double kTileCycles = 5000;    // a tile's first loads and last stores
 constexpr double kEmptyCycles = 500;    // a CTA past its sequence's end
+constexpr double kUntimed = 4;          // of "per_sequence", which has no times: only exhaustive tuning tries it
 constexpr double kExposedCycles = 900;  // a moving tile's loads, without a stage to run ahead
 constexpr double kBarrierCycles = 120;  // a moving tile's barrier and loop
 
@@ -28,6 +29,7 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   const HstuAttentionParams& params = spec.params();
   const BackwardResources resources(params, config);
   const Rates rates = rates_of(device.capability());
+  const bool per_sequence = config.schedule == "per_sequence";
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   // Of rows and the columns that they see; of columns and the rows that see them there are about as many.
@@ -53,10 +55,12 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
       roles * tiles_read.kv_tiles * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
   const double tiles = roles * tiles_read.row_tiles * kTileCycles / resident;
   const double all_tiles = static_cast<double>(ceil_div(longest, config.block_m));
-  const double empty = roles * std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
+  const double no_tiles = per_sequence ? 0 : std::max(0.0, all_tiles - tiles_read.row_tiles);
+  const double empty = roles * no_tiles * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  const double cycles = heads * (rates.issue * (work + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  const double cycles = (per_sequence ? kUntimed : 1) * heads * (rates.issue * (work + exposed + tiles) + empty) /
+                        static_cast<double>(device.sm_count);
   return (cycles + kStartCycles) / kClockKhz;
 }
 

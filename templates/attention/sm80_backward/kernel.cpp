@@ -5,6 +5,7 @@
 #include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/sm80/limits.h"
+#include "templates/attention/sm80/per_sequence_space.h"
 #include "templates/attention/sm80_backward/cost.h"
 #include "templates/attention/sm80_backward/resources.h"
 #include "templates/attention/sm80_forward/resources.h"
@@ -51,6 +52,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
       }
     }
   }
+  for (AttentionConfig& config : sm80::per_sequence_space(params)) configs.push_back(std::move(config));
   return configs;
 }
 
@@ -80,11 +82,13 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
   const auto& params = spec.params();
   const BackwardResources resources(params, config);
   const Signature signature = spec.signature(Direction::kBackward);
+  const bool per_sequence = config.schedule == "per_sequence";
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_backward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", attention_kernel_prefix(spec),
-                                 sm80::product_name(params), params.attn_dim, params.hidden_dim, config.block_m,
-                                 config.block_n, config.stages, config.warps, config.blocks_per_sm);
+  plan.kernel_name =
+      fmt::format("{}_backward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}{}", attention_kernel_prefix(spec),
+                  sm80::product_name(params), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.warps, config.blocks_per_sm, per_sequence ? "_per_sequence" : "");
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -93,7 +97,7 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
     for (ParamSlot& slot : attention_tensor_slots(signature, tensor, type)) plan.slots.push_back(std::move(slot));
   }
   for (ParamSlot& slot : attention_common_slots(spec, Direction::kBackward)) plan.slots.push_back(std::move(slot));
-  plan.grid = attention_grid(spec, config.block_m, Direction::kBackward);
+  plan.grid = per_sequence ? sequence_grid(spec, kDirection) : attention_grid(spec, config.block_m, kDirection);
   GridFactor roles;
   roles.constant = resources.roles;
   plan.grid.push_back(roles);

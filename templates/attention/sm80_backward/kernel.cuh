@@ -247,7 +247,7 @@ class BackwardWorker {
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, Config::kRoles>(params_) / Spec::kHeads, head_, sequence_.rows);
       if constexpr (Role::kRows) {
         begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
       } else {
@@ -325,25 +325,10 @@ class BackwardWorker {
   typename Hidden::Outputs hidden_sums_;
 };
 
-}  // namespace sm80
-
-// One CTA per (role, tile, sequence, head), the tiles first that are the longest under a causal mask: the last ones of
-// rows and the first ones of columns. CTAs past a sequence's end leave at once.
+// The tile of rows (of columns) from `own0` on, as a CTA of this role owns it.
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void kernel_main(const Params& params) {
-  using namespace sm80;
-  extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  static_assert(sizeof(BackwardShared<Spec, Config>) == Config::kSharedBytes,
-                "the host side and the template disagree on shared memory");
-
-  const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
-  const int work_tile = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
-  const int role = work_tile % Config::kRoles, index = work_tile / Config::kRoles;
-  const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
-  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
-  const int own0 = tile * Config::kBlockM, head = pair % Spec::kHeads;
-  if (own0 >= sequence.rows) return;
-  const u32 shared = shared_address(shared_bytes);
+__device__ __forceinline__ void run_role(const Params& params, u32 shared, const Sequence& sequence, int head, int role,
+                                         int own0) {
   if (role == 0) {
     BackwardWorker<Spec, Config, Params, OfQ>(params, shared, sequence, head, own0).run();
   } else if constexpr (Config::kRoles == 2) {
@@ -352,5 +337,35 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     BackwardWorker<Spec, Config, Params, OfKAndV<true, false>>(params, shared, sequence, head, own0).run();
   } else {
     BackwardWorker<Spec, Config, Params, OfKAndV<false, true>>(params, shared, sequence, head, own0).run();
+  }
+}
+
+}  // namespace sm80
+
+// "grid": one CTA per (role, tile, sequence, head), the tiles first that are the longest under a causal mask: the last
+// ones of rows and the first ones of columns. CTAs past a sequence's end leave at once. "per_sequence": one CTA per
+// (role, sequence, head), for batches of thousands of short sequences; those of one follow one another, since they read
+// the same rows.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+  using namespace sm80;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  static_assert(sizeof(BackwardShared<Spec, Config>) == Config::kSharedBytes,
+                "the host side and the template disagree on shared memory");
+
+  const int pair = pair_index<Spec, Config, Config::kRoles>(params), head = pair % Spec::kHeads;
+  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
+  const u32 shared = shared_address(shared_bytes);
+  if constexpr (Config::kSchedulePerSequence) {
+    const int role = static_cast<int>(blockIdx.x) % Config::kRoles;
+    for_each_tile<Config::kBlockM>(0, sequence.rows, [&](int own0) {
+      run_role<Spec, Config>(params, shared, sequence, head, role, own0);
+    });
+  } else {
+    const int work_tile = static_cast<int>(blockIdx.x) / (static_cast<int>(params.batch) * Spec::kHeads);
+    const int role = work_tile % Config::kRoles, index = work_tile / Config::kRoles;
+    const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
+    if (tile * Config::kBlockM >= sequence.rows) return;
+    run_role<Spec, Config>(params, shared, sequence, head, role, tile * Config::kBlockM);
   }
 }

@@ -19,6 +19,7 @@ constexpr double kImperfection = 1.15;       // over the busiest unit, when ever
 constexpr double kTileCycles = 3000;         // a row tile's first loads and last stores, and
 constexpr double kTileCyclesPerColumn = 40;  // more for each column of the output
 constexpr double kEmptyCycles = 500;         // a CTA past its sequence's end
+constexpr double kUntimed = 4;               // of "per_sequence", which has no times: only exhaustive tuning tries it
 constexpr double kExposedCycles = 900;       // a KV tile's loads, without a stage to run ahead
 constexpr double kBarrierCycles = 120;       // a KV tile's barrier and loop
 // On Hopper every copy, operand load and product takes issue slots that TMA and wgmma leave to the score.
@@ -37,7 +38,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const HstuAttentionParams& params = spec.params();
   const Resources resources(params, config);
   const Rates rates = rates_of(device.capability());
-  const bool ieee = is_ieee(params);
+  const bool ieee = is_ieee(params), per_sequence = config.schedule == "per_sequence";
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   const bool delta = spec.query_rows() != QueryRows::kAll;
@@ -69,10 +70,13 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double tiles =
       tiles_read.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
   const double all_tiles = static_cast<double>(ceil_div(delta ? size.rows_of(kQueryAxis) : longest, config.block_m));
-  const double empty = std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
+  const double no_tiles = per_sequence ? 0 : std::max(0.0, all_tiles - tiles_read.row_tiles);
+  const double empty = no_tiles * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  double cycles = heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  const double untimed = per_sequence ? kUntimed : 1;
+  double cycles =
+      untimed * heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
   if (size.small_batch) {
     // As long as the longest tile, which has a multiprocessor to itself.
     const std::vector<int64_t> counts = count_kv_tiles(params, sequence, config.block_m, config.block_n);

@@ -6,6 +6,7 @@
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/sm80/limits.h"
+#include "templates/attention/sm80/per_sequence_space.h"
 #include "templates/attention/sm80_forward/cost.h"
 #include "templates/attention/sm80_forward/resources.h"
 
@@ -51,6 +52,7 @@ std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
       }
     }
   }
+  for (AttentionConfig& config : sm80::per_sequence_space(params)) configs.push_back(std::move(config));
   return configs;
 }
 
@@ -91,11 +93,13 @@ LaunchPlan Sm80Forward::launch_plan(const Spec& spec, const Config& config, cons
   const auto& params = spec.params();
   const Resources resources(params, config);
   const Signature signature = spec.signature(Direction::kForward);
+  const bool per_sequence = config.schedule == "per_sequence";
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}", attention_kernel_prefix(spec),
-                                 sm80::product_name(params), params.attn_dim, params.hidden_dim, config.block_m,
-                                 config.block_n, config.stages, config.warps, config.blocks_per_sm);
+  plan.kernel_name =
+      fmt::format("{}_forward_sm80_{}_qk{}_v{}_m{}_n{}_s{}_w{}_b{}{}", attention_kernel_prefix(spec),
+                  sm80::product_name(params), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.warps, config.blocks_per_sm, per_sequence ? "_per_sequence" : "");
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -104,7 +108,7 @@ LaunchPlan Sm80Forward::launch_plan(const Spec& spec, const Config& config, cons
     for (ParamSlot& slot : attention_tensor_slots(signature, tensor, type)) plan.slots.push_back(std::move(slot));
   }
   for (ParamSlot& slot : attention_common_slots(spec)) plan.slots.push_back(std::move(slot));
-  plan.grid = attention_grid(spec, config.block_m);
+  plan.grid = per_sequence ? sequence_grid(spec, kDirection) : attention_grid(spec, config.block_m);
   return plan;
 }
 

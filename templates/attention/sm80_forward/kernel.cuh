@@ -141,7 +141,7 @@ class Worker {
   // S / alpha of a chunk of columns, `column0` and those behind it.
   __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, sequence_index<Spec>(params_), head_, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, 1>(params_) / Spec::kHeads, head_, sequence_.rows);
       begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
       products_.add_scores(k, scores);
     } else {
@@ -197,8 +197,9 @@ class Worker {
 
 }  // namespace sm80
 
-// One CTA per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are the
-// longest. CTAs past a sequence's end leave at once.
+// "grid": one CTA per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are
+// the longest. CTAs past a sequence's end leave at once. "per_sequence": one CTA per (sequence, head), for batches of
+// thousands of short sequences, where a CTA for each tile that there could be is mostly one that leaves.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;
@@ -206,11 +207,17 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   static_assert(sizeof(Shared<Spec, Config>) == Config::kSharedBytes,
                 "the host side and the template disagree on shared memory");
 
-  const int pairs = static_cast<int>(params.batch) * Spec::kHeads;
-  const int index = static_cast<int>(blockIdx.x) / pairs, pair = static_cast<int>(blockIdx.x) % pairs;
+  const int pair = pair_index<Spec, Config, 1>(params);
   const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
-  const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index;
-  if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
-  const int row0 = sequence.query_begin + row_tile * Config::kBlockM;
-  Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
+  const auto run = [&](int row0) {
+    Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
+  };
+  if constexpr (Config::kSchedulePerSequence) {
+    for_each_tile<Config::kBlockM>(sequence.query_begin, sequence.rows, run);
+  } else {
+    const int index = static_cast<int>(blockIdx.x) / (static_cast<int>(params.batch) * Spec::kHeads);
+    const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index;
+    if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
+    run(sequence.query_begin + row_tile * Config::kBlockM);
+  }
 }

@@ -8,13 +8,14 @@ namespace hstujit::sm80 {
 
 namespace {
 
-constexpr int64_t kMaxRegisters = 255;    // per thread, of the architecture
-constexpr int64_t kRegisterFile = 65536;  // per multiprocessor
-constexpr int64_t kRegisterStep = 8;      // registers are given to threads in such steps
-constexpr int64_t kOtherRegisters = 72;   // addresses, loop state, the mask, operands of k and v on their way
-constexpr int64_t kVectorRegisters = 16;  // q and k on their way without tensor cores: four elements each
-constexpr int64_t kGatherRegisters = 12;  // elements on their way where data is too badly aligned for cp.async
-constexpr int64_t kBiasRegisters = 16;    // addresses of the bias, and some of it on its way
+constexpr int64_t kMaxRegisters = 255;     // per thread, of the architecture
+constexpr int64_t kRegisterFile = 65536;   // per multiprocessor
+constexpr int64_t kRegisterStep = 8;       // registers are given to threads in such steps
+constexpr int64_t kOtherRegisters = 72;    // addresses, loop state, the mask, operands of k and v on their way
+constexpr int64_t kOtherPerSequence = 36;  // the same where many resident warps leave little on its way
+constexpr int64_t kVectorRegisters = 16;   // q and k on their way without tensor cores: four elements each
+constexpr int64_t kGatherRegisters = 12;   // elements on their way where data is too badly aligned for cp.async
+constexpr int64_t kBiasRegisters = 16;     // addresses of the bias, and some of it on its way
 
 }  // namespace
 
@@ -46,11 +47,12 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
 
   const int64_t fragments = warp_rows / 16;
   const int64_t steps = qk_row_bytes / kStepBytes;
+  const int64_t other = config.schedule == "per_sequence" ? kOtherPerSequence : kOtherRegisters;
   const auto needed = [&](int64_t chunk, bool query) {
     const int64_t accumulators = params.hidden_dim / 2 + chunk / 2;
     const int64_t weights = is_ieee(params) ? 0 : chunk / 4;
     const int64_t passing = is_ieee(params) ? kVectorRegisters : 0;
-    return fragments * (accumulators + weights + 4 * (query ? steps : 1)) + kOtherRegisters + passing +
+    return fragments * (accumulators + weights + 4 * (query ? steps : 1)) + other + passing +
            (params.alignment < 4 ? kGatherRegisters : 0) + (params.has_rab() ? kBiasRegisters : 0);
   };
   // Wide chunks use a fragment of q more often; their accumulators must fit. Without tensor cores k is what is reused.
