@@ -81,6 +81,16 @@ TEST(EmulatedAttention, PerSequenceOfEveryMask) {
   }
 }
 
+// Sequences that are one tile: their gradients come from one CTA, by chunks of 16 and 32 rows.
+TEST(EmulatedAttention, PerSequenceOfOneTile) {
+  for (const Json& mask : all_masks()) {
+    check(mask, Direction::kBackward, per_sequence(ampere_tile(32, 1, 32, 2)));
+    check(with(mask, {{"dtype", "fp16"}, {"attn_dim", 40}, {"hidden_dim", 24}}), Direction::kBackward,
+          per_sequence(ampere_tile(32, 1, 16, 2)));
+  }
+  check({{"alignment", 2}}, Direction::kBackward, per_sequence(ampere_tile(32, 1, 16, 2)));
+}
+
 TEST(EmulatedAttention, PerSequenceOfTheLastRows) {
   Lengths lengths = lengths_of(true);
   lengths.other_rows["Lq"] = {1, 20, 3, 33, 16, 40};

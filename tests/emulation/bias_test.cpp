@@ -51,7 +51,10 @@ TEST(EmulatedBias, AmpereBackward) {
   for (const Json& type : all_types()) check(with(type, kBoth), Direction::kBackward, ampere());
   check(with(kOwn, kMasked), Direction::kBackward, ampere());
   check(with(with(kOwn, kScalar), {{"max_attn_len", 20}}), Direction::kBackward, ampere());
-  check(with(kOwn, kRows), Direction::kBackward, per_sequence(ampere()));
+  for (const int64_t warps : {1, 2}) {
+    check(with(kOwn, kRows), Direction::kBackward, per_sequence(ampere(32, warps)));
+    check(with(kShared, kScalar), Direction::kBackward, per_sequence(ampere(32, warps)));
+  }
 }
 
 TEST(EmulatedBias, HopperForward) {

@@ -50,8 +50,7 @@ class Loader {
       }
     } else {
       for_each_piece<kRows, kBytes, kPiece, Config::kThreads>([&](int row, int byte) {
-        const bool valid = row < rows;
-        load_piece(tile + Tile::offset(row, byte), source + (valid ? row * stride : 0) + byte, valid);
+        load_piece(tile + Tile::offset(row, byte), source + row * stride + byte, row < rows);
       });
     }
   }
@@ -105,8 +104,7 @@ class Loader {
     for (int i = 0; i < ceil_div(kRows, kStep); ++i) {
       const int row = row0 + i * kStep;
       if (kRows % kStep != 0 && row >= kRows) return;
-      const bool valid = kFull || row < rows;
-      load_piece(tile + Tile::offset(row, byte), valid ? piece : source, valid);
+      load_piece(tile + Tile::offset(row, byte), piece, kFull || row < rows);
       piece += kStep * stride;
     }
   }

@@ -13,317 +13,9 @@
 // Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/bias_gradients/kernels.cuh"
-#include "attention/sequence.cuh"
-#include "attention/sm80/bias.cuh"
-#include "attention/sm80/load.cuh"
-#include "attention/sm80/moving_tiles.cuh"
-#include "attention/sm80/products.cuh"
-#include "attention/sm80/store.cuh"
-#include "attention/sm80_backward/shared.cuh"
-#include "common/math.cuh"
-#include "common/regions.cuh"
+#include "attention/sm80_backward/worker.cuh"
 
 namespace sm80 {
-
-// The mask as a tile of columns sees it: rows pass by. It asks of columns alone that they lie within the sequence; rows
-// that do not are for the caller to leave out.
-struct ColumnsView {
-  static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
-    mask_rows(own0, own1, s.rows, s.targets, begin, end);
-  }
-  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
-                                              bool& visible) {
-    mask_tile(other0, other1, own0, own1, s.rows, s.targets, full, visible);
-  }
-  static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
-    return {other, own, s.rows, s.targets, head};
-  }
-  static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
-    return mask_valid(other, own, s.rows, s.targets);
-  }
-};
-
-// A tensor as (row, head, column).
-struct TensorRef {
-  const void* data;
-  i64 row_stride, head_stride;  // in elements
-};
-
-// What a CTA computes: which tensors it owns, which pass by, and where its sums go.
-struct OfQ {
-  using View = RowsView;
-  static constexpr bool kRows = true;
-  static constexpr bool kAttnGradient = true, kHiddenGradient = false;
-
-  template <class P>
-  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
-    return {p.q, p.q_row_stride, p.q_head_stride};
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
-    return {p.dout, p.dout_row_stride, p.dout_head_stride};
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
-    return {p.k, p.k_row_stride, p.k_head_stride};
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
-    return {p.v, p.v_row_stride, p.v_head_stride};
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
-    return {p.dq, p.dq_row_stride, p.dq_head_stride};
-  }
-};
-
-template <bool kK, bool kV>
-struct OfKAndV {
-  using View = ColumnsView;
-  static constexpr bool kRows = false;
-  static constexpr bool kAttnGradient = kK, kHiddenGradient = kV;
-
-  template <class P>
-  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
-    return OfQ::other_attn(p);
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
-    return OfQ::other_hidden(p);
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
-    return OfQ::own_attn(p);
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
-    return OfQ::own_hidden(p);
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
-    return {p.dk, p.dk_row_stride, p.dk_head_stride};
-  }
-  template <class P>
-  static __device__ __forceinline__ TensorRef hidden_gradient(const P& p) {
-    return {p.dv, p.dv_row_stride, p.dv_head_stride};
-  }
-};
-
-template <class Spec, class Config, class Params, class Role>
-class BackwardWorker {
- public:
-  __device__ __forceinline__ BackwardWorker(const Params& params, u32 shared, const Sequence& sequence, int head,
-                                            int own0)
-      : params_(params),
-        shared_(shared),
-        sequence_(sequence),
-        head_(head),
-        own0_(own0),
-        warp_own0_(own0 + static_cast<int>(threadIdx.x) / 32 * S::kWarpRows) {}
-
-  __device__ __forceinline__ void run() {
-    prepare();
-    walk_moving_tiles<Config::kStages>(MovingTileCursor<Spec, Config, typename Role::View>(own0_, sequence_), *this);
-    // The derivative of the score has the factor alpha.
-    if constexpr (Role::kAttnGradient) store<Attn>(Role::attn_gradient(params_), attn_sums_);
-    if constexpr (Role::kHiddenGradient) store<Hidden>(Role::hidden_gradient(params_), hidden_sums_);
-  }
-
-  // What walk_moving_tiles() calls.
-  __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
-    load<Config::kBlockN, true>(Role::other_attn(params_), Role::other_hidden(params_), tile.first, stage_tile(stage));
-  }
-
-  __device__ __forceinline__ void round_own() { round<Config::kBlockM, Role::kAttnGradient>(own_tile()); }
-  __device__ __forceinline__ void round_moving(int stage) { round<Config::kBlockN, true>(stage_tile(stage)); }
-
-  __device__ __forceinline__ void own_arrived() {
-    const int row = warp_own0_ - own0_;
-    attn_.set_queries(own_tile() + row * Attn::QkTile::kRowBytes);
-    if constexpr (Role::kAttnGradient) {
-      hidden_.set_queries(own_tile() + Own::kHiddenOffset + row * Hidden::QkTile::kRowBytes);
-    }
-  }
-
-  // A tile that is not valid throughout is looked at again, chunk by chunk and for this warp's rows alone.
-  __device__ __forceinline__ void multiply(const MovingTile& tile, int stage) {
-    if (warp_own0_ >= sequence_.rows) return;
-    if (tile.full) {
-#pragma unroll 1
-      for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-        multiply_chunk(stage, chunk, tile.first + chunk * Config::kChunkColumns, true);
-      }
-      return;
-    }
-    const int own1 = min(warp_own0_ + S::kWarpRows, sequence_.rows) - 1;
-#pragma unroll 1
-    for (int chunk = 0; chunk < S::kChunks; ++chunk) {
-      const int other0 = tile.first + chunk * Config::kChunkColumns;
-      if (other0 >= sequence_.rows) return;
-      bool full = true, visible = true;
-      if constexpr (!Spec::kMaskTrivial) {
-        Role::View::tile(warp_own0_, own1, other0, min(other0 + Config::kChunkColumns, sequence_.rows) - 1, sequence_,
-                         full, visible);
-        if (!visible) continue;
-      }
-      multiply_chunk(stage, chunk, other0, full && other0 + Config::kChunkColumns <= sequence_.rows);
-    }
-  }
-
- private:
-  using S = Shape<Spec, Config>;
-  using Attn = AttnOperand<Spec, Config>;
-  using Hidden = HiddenOperand<Spec, Config>;
-  using Own = RowPair<Spec, Config, Config::kBlockM>;
-  using Other = RowPair<Spec, Config, Config::kBlockN>;
-  using Load = Loader<Spec, Config>;
-  using Scores = typename S::Scores;
-  // Rows that pass by have factors of their own.
-  static constexpr bool kWeighted = !Role::kRows && Spec::kAttnScaleRows;
-
-  __device__ __forceinline__ u32 own_tile() const { return shared_; }
-  __device__ __forceinline__ u32 stage_tile(int stage) const {
-    return shared_ + static_cast<u32>(sizeof(Own)) + stage * static_cast<u32>(sizeof(Other));
-  }
-
-  // `row` counts from the sequence's first.
-  __device__ __forceinline__ const char* address(const TensorRef& tensor, int row) const {
-    return static_cast<const char*>(tensor.data) +
-           ((sequence_.start + row) * tensor.row_stride + head_ * tensor.head_stride) * S::kElementBytes;
-  }
-
-  template <int kRows, bool kBoth>
-  __device__ __forceinline__ void load(const TensorRef& attn, const TensorRef& hidden, int row, u32 tile) const {
-    Load::template load<typename Attn::QkTile, kRows, Attn::kQkBytes>(
-        tile, address(attn, row), attn.row_stride * S::kElementBytes, sequence_.rows - row);
-    if constexpr (kBoth) {
-      Load::template load<typename Hidden::QkTile, kRows, Hidden::kQkBytes>(
-          tile + RowPair<Spec, Config, kRows>::kHiddenOffset, address(hidden, row),
-          hidden.row_stride * S::kElementBytes, sequence_.rows - row);
-    }
-  }
-
-  template <int kRows, bool kBoth>
-  __device__ __forceinline__ void round(u32 tile) const {
-    Load::template round<typename Attn::QkTile, kRows, Attn::kQkBytes>(tile);
-    if constexpr (kBoth) {
-      Load::template round<typename Hidden::QkTile, kRows, Hidden::kQkBytes>(
-          tile + RowPair<Spec, Config, kRows>::kHiddenOffset);
-    }
-  }
-
-  template <int kRows>
-  __device__ __forceinline__ void zero_padding(u32 tile) const {
-    Load::template zero_padding<typename Attn::QkTile, kRows, Attn::kQkBytes>(tile);
-    Load::template zero_padding<typename Hidden::QkTile, kRows, Hidden::kQkBytes>(
-        tile + RowPair<Spec, Config, kRows>::kHiddenOffset);
-  }
-
-  __device__ __forceinline__ void prepare() {
-    if constexpr (Role::kAttnGradient) clear_fragments(attn_sums_);
-    if constexpr (Role::kHiddenGradient) clear_fragments(hidden_sums_);
-    zero_padding<Config::kBlockM>(own_tile());
-#pragma unroll
-    for (int stage = 0; stage < Config::kStages; ++stage) zero_padding<Config::kBlockN>(stage_tile(stage));
-    load<Config::kBlockM, Role::kAttnGradient>(Role::own_attn(params_), Role::own_hidden(params_), own0_, own_tile());
-    cp_async_commit_group();
-  }
-
-  __device__ __forceinline__ void multiply_chunk(int stage, int chunk, int other0, bool full) {
-    const u32 x = stage_tile(stage) + chunk * Config::kChunkColumns * Attn::QkTile::kRowBytes;
-    const u32 y = stage_tile(stage) + Other::kHiddenOffset + chunk * Config::kChunkColumns * Hidden::QkTile::kRowBytes;
-    Scores scores, gradients;
-    multiply_scores(x, other0, scores);
-    if constexpr (Role::kAttnGradient) hidden_.multiply_scores(y, gradients);
-    if (full) {
-      activate<false>(scores, gradients, other0);
-    } else {
-      activate<true>(scores, gradients, other0);
-    }
-    if constexpr (Role::kHiddenGradient) hidden_.multiply_outputs(y, scores, hidden_sums_);
-    if constexpr (Role::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
-  }
-
-  // S / alpha.
-  __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
-    if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, Config::kRoles>(params_) / Spec::kHeads, head_, sequence_.rows);
-      if constexpr (Role::kRows) {
-        begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
-      } else {
-        begin_columns_with<Attn>(bias, thread_own(), other0, scores);
-      }
-      attn_.add_scores(x, scores);
-    } else {
-      attn_.multiply_scores(x, scores);
-    }
-  }
-
-  // First of this thread's rows (or columns) within the sequence.
-  __device__ __forceinline__ int thread_own() const { return warp_own0_ + static_cast<int>(threadIdx.x) % 32 / 4; }
-
-  __device__ __forceinline__ float factor_of_row(int row) const {
-    return RowFactors<Params>(params_, sequence_.start, sequence_.rows).of(row);
-  }
-
-  // S to P and dP to dS, of columns with the factor of the row. Invalid pairs are replaced, not multiplied by zero:
-  // theirs may be anything.
-  template <bool kMasked>
-  __device__ __forceinline__ void activate(Scores& scores, Scores& gradients, int other0) const {
-    const int own = thread_own();
-    for_each_score<S>([&](int i, int j, int e) {
-      bool valid = true;
-      const int other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
-      const auto at = [=] { return Role::View::pair(own + 16 * i + 8 * (e / 2), other, sequence_, head_); };
-      if constexpr (kMasked) {
-        valid = other < sequence_.rows;
-        if constexpr (!Spec::kMaskTrivial) {
-          valid = valid && Role::View::valid(own + 16 * i + 8 * (e / 2), other, sequence_);
-        }
-      }
-      if constexpr (Role::kAttnGradient) {
-        float y, dy;
-        score_grad(scores[i][j][e], at, params_, y, dy);
-        if constexpr (kWeighted) {
-          const float factor = factor_of_row(other);
-          y *= factor;
-          dy *= factor;
-        }
-        gradients[i][j][e] = valid ? gradients[i][j][e] * dy : 0.0f;
-        scores[i][j][e] = valid ? y : 0.0f;
-      } else {
-        float y = score(scores[i][j][e], at, params_);
-        if constexpr (kWeighted) y *= factor_of_row(other);
-        scores[i][j][e] = valid ? y : 0.0f;
-      }
-    });
-  }
-
-  __device__ __forceinline__ auto factors() const {
-    if constexpr (Role::kRows) {
-      return row_factors<Spec>(params_, sequence_.start, sequence_.rows);
-    } else {
-      return common_factor<Spec>(params_);
-    }
-  }
-
-  template <class Shape_>
-  __device__ __forceinline__ void store(const TensorRef& tensor, const typename Shape_::Outputs& sums) const {
-    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
-                                        warp_own0_, sequence_.rows, sums, factors());
-  }
-
-  const Params& params_;
-  const u32 shared_;
-  const Sequence sequence_;
-  const int head_;
-  const int own0_;       // the tile's first row (or column) within the sequence
-  const int warp_own0_;  // the warp's
-  Products<Attn> attn_;
-  Products<Hidden> hidden_;
-  typename Attn::Outputs attn_sums_;
-  typename Hidden::Outputs hidden_sums_;
-};
 
 // The tile of rows (of columns) from `own0` on, as a CTA of this role owns it.
 template <class Spec, class Config, class Params>
@@ -345,7 +37,7 @@ __device__ __forceinline__ void run_role(const Params& params, u32 shared, const
 // "grid": one CTA per (role, tile, sequence, head), the tiles first that are the longest under a causal mask: the last
 // ones of rows and the first ones of columns. CTAs past a sequence's end leave at once. "per_sequence": one CTA per
 // (role, sequence, head), for batches of thousands of short sequences; those of one follow one another, since they read
-// the same rows.
+// the same rows. There a warp of 16-bit data takes a sequence that is one tile at once, with its scores computed once.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;
@@ -358,9 +50,16 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const u32 shared = shared_address(shared_bytes);
   if constexpr (Config::kSchedulePerSequence) {
     const int role = static_cast<int>(blockIdx.x) % Config::kRoles;
-    for_each_tile<Config::kBlockM>(0, sequence.rows, [&](int own0) {
-      run_role<Spec, Config>(params, shared, sequence, head, role, own0);
-    });
+    if constexpr (Config::kOneTile) {
+      if (sequence.rows <= Config::kBlockM) {
+        if (role == 0 && sequence.rows > 0) {
+          BackwardWorker<Spec, Config, Params, OfAll>(params, shared, sequence, head, 0).run();
+        }
+        return;
+      }
+    }
+    for_each_tile<Config::kBlockM>(
+        0, sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, head, role, own0); });
   } else {
     const int work_tile = static_cast<int>(blockIdx.x) / (static_cast<int>(params.batch) * Spec::kHeads);
     const int role = work_tile % Config::kRoles, index = work_tile / Config::kRoles;

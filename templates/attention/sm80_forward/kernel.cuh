@@ -141,7 +141,8 @@ class Worker {
   // S / alpha of a chunk of columns, `column0` and those behind it.
   __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, 1>(params_) / Spec::kHeads, head_, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, 1>(params_) / Spec::kHeads, head_,
+                                        sequence_.rows);
       begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
       products_.add_scores(k, scores);
     } else {
@@ -197,9 +198,9 @@ class Worker {
 
 }  // namespace sm80
 
-// "grid": one CTA per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they are
-// the longest. CTAs past a sequence's end leave at once. "per_sequence": one CTA per (sequence, head), for batches of
-// thousands of short sequences, where a CTA for each tile that there could be is mostly one that leaves.
+// "grid": one CTA per (row tile, sequence, head), the last row tiles of all sequences first: under a causal mask they
+// are the longest. CTAs past a sequence's end leave at once. "per_sequence": one CTA per (sequence, head), for batches
+// of thousands of short sequences, where a CTA for each tile that there could be is mostly one that leaves.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;

@@ -1,0 +1,110 @@
+// hstu_attention backward on Ampere and Ada: which tensors a CTA owns, which pass by, and which gradients it has.
+#pragma once
+#include "attention/sm80/moving_tiles.cuh"
+
+namespace sm80 {
+
+// The mask as a tile of columns sees it: rows pass by. It asks of columns alone that they lie within the sequence; rows
+// that do not are for the caller to leave out.
+struct ColumnsView {
+  static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
+    mask_rows(own0, own1, s.rows, s.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
+                                              bool& visible) {
+    mask_tile(other0, other1, own0, own1, s.rows, s.targets, full, visible);
+  }
+  static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
+    return {other, own, s.rows, s.targets, head};
+  }
+  static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
+    return mask_valid(other, own, s.rows, s.targets);
+  }
+};
+
+// A tensor as (row, head, column).
+struct TensorRef {
+  const void* data;
+  i64 row_stride, head_stride;  // in elements
+};
+
+// What a CTA computes: which tensors it owns, which pass by, and where its sums go.
+struct OfQ {
+  using View = RowsView;
+  static constexpr bool kRows = true;
+  static constexpr bool kAttnGradient = true, kHiddenGradient = false, kQueryGradient = false;
+
+  template <class P>
+  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
+    return {p.q, p.q_row_stride, p.q_head_stride};
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
+    return {p.dout, p.dout_row_stride, p.dout_head_stride};
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
+    return {p.k, p.k_row_stride, p.k_head_stride};
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
+    return {p.v, p.v_row_stride, p.v_head_stride};
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
+    return {p.dq, p.dq_row_stride, p.dq_head_stride};
+  }
+};
+
+template <bool kK, bool kV>
+struct OfKAndV {
+  using View = ColumnsView;
+  static constexpr bool kRows = false;
+  static constexpr bool kAttnGradient = kK, kHiddenGradient = kV, kQueryGradient = false;
+
+  template <class P>
+  static __device__ __forceinline__ TensorRef own_attn(const P& p) {
+    return OfQ::other_attn(p);
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef own_hidden(const P& p) {
+    return OfQ::other_hidden(p);
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef other_attn(const P& p) {
+    return OfQ::own_attn(p);
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef other_hidden(const P& p) {
+    return OfQ::own_hidden(p);
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef attn_gradient(const P& p) {
+    return {p.dk, p.dk_row_stride, p.dk_head_stride};
+  }
+  template <class P>
+  static __device__ __forceinline__ TensorRef hidden_gradient(const P& p) {
+    return {p.dv, p.dv_row_stride, p.dv_head_stride};
+  }
+};
+
+// All rows of the sequence pass by, also those that see nothing: their gradients are zero.
+struct AllRowsView : ColumnsView {
+  static __device__ __forceinline__ void range(int, int, const Sequence& s, int& begin, int& end) {
+    begin = 0;
+    end = s.rows;
+  }
+  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
+                                              bool& visible) {
+    ColumnsView::tile(own0, own1, other0, other1, s, full, visible);
+    visible = true;
+  }
+};
+
+// Of a sequence that is no longer than a tile: dq of the rows that pass by is whole, and goes out with them.
+struct OfAll : OfKAndV<true, true> {
+  using View = AllRowsView;
+  static constexpr bool kQueryGradient = true;
+};
+
+}  // namespace sm80
