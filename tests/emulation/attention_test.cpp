@@ -91,6 +91,20 @@ TEST(EmulatedAttention, PerSequenceOfOneTile) {
   check({{"alignment", 2}}, Direction::kBackward, per_sequence(ampere_tile(32, 1, 16, 2)));
 }
 
+// Each sequence has its CTAs, whatever the number of groups of 32 and the size of the last one, and with equal lengths.
+TEST(EmulatedAttention, PerSequenceOfManySequences) {
+  for (const int64_t count : {31, 32, 33, 64, 71}) {
+    Lengths lengths{.rows = {}, .num_targets = {}, .max_seq_len = 40};
+    for (int64_t i = 0; i < count; ++i) lengths.rows.push_back(i % 5 == 0 ? i * 7 % 41 : i % 4);
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      SCOPED_TRACE(fmt::format("{} sequences {}", count, to_string(direction)));
+      Case(with(base(), {{"heads", 1}, {"attn_dim", 16}, {"hidden_dim", 16}}), direction,
+           per_sequence(ampere_tile(16, 1, 16, 2)), lengths)
+          .check();
+    }
+  }
+}
+
 TEST(EmulatedAttention, PerSequenceOfTheLastRows) {
   Lengths lengths = lengths_of(true);
   lengths.other_rows["Lq"] = {1, 20, 3, 33, 16, 40};

@@ -420,13 +420,6 @@ void ldmatrix_x4(u32 (&words)[4], u32 address) { load_matrices(words, 4, address
 void ldmatrix_x4_trans(u32 (&words)[4], u32 address) { load_matrices(words, 4, address, true); }
 void ldmatrix_x2_trans(u32 (&words)[2], u32 address) { load_matrices(words, 2, address, true); }
 
-u32 movmatrix_trans(u32 words) {
-  const u32* lanes = emulation::exchange(words);
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  const auto element = [&](int row, int column) { return lanes[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff; };
-  return element(2 * t, g) | element(2 * t + 1, g) << 16;
-}
-
 void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   multiply_16bit(DataType::kBf16, c, a, b0, b1);
 }

@@ -159,6 +159,12 @@ inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   for (int i = 0; i < 32; ++i) sum += values[i];
   return sum;
 }
+inline unsigned __reduce_or_sync(unsigned, unsigned value) {
+  const unsigned* values = emulation::exchange(value);
+  unsigned bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= values[i];
+  return bits;
+}
 template <class T>
 T __shfl_up_sync(unsigned, T value, int by) {
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -186,7 +192,6 @@ using std::min;
 #define ldmatrix_x4 ptx_ldmatrix_x4
 #define ldmatrix_x4_trans ptx_ldmatrix_x4_trans
 #define ldmatrix_x2_trans ptx_ldmatrix_x2_trans
-#define movmatrix_trans ptx_movmatrix_trans
 #define mma_m16n8k16_bf16 ptx_mma_m16n8k16_bf16
 #define mma_m16n8k16_f16 ptx_mma_m16n8k16_f16
 #define mma_m16n8k8_tf32 ptx_mma_m16n8k8_tf32
@@ -232,7 +237,6 @@ using std::min;
 #undef ldmatrix_x4
 #undef ldmatrix_x4_trans
 #undef ldmatrix_x2_trans
-#undef movmatrix_trans
 #undef mma_m16n8k16_bf16
 #undef mma_m16n8k16_f16
 #undef mma_m16n8k8_tf32
@@ -297,7 +301,6 @@ u32 pack_pair(float low, float high) {
 void ldmatrix_x4(u32 (&words)[4], u32 address);
 void ldmatrix_x4_trans(u32 (&words)[4], u32 address);
 void ldmatrix_x2_trans(u32 (&words)[2], u32 address);
-u32 movmatrix_trans(u32 words);
 void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
 void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);
 void mma_m16n8k8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1);

@@ -28,24 +28,6 @@ struct RowsView {
   }
 };
 
-// Which (sequence, head) of the batch this CTA has. Of "grid", CTAs of a tile of every one follow one another; of
-// "per_sequence", those of one: as many as there are roles.
-template <class Spec, class Config, int kRoles, class Params>
-__device__ __forceinline__ int pair_index(const Params& params) {
-  if constexpr (Config::kSchedulePerSequence) return static_cast<int>(blockIdx.x) / kRoles;
-  return static_cast<int>(blockIdx.x) % (static_cast<int>(params.batch) * Spec::kHeads);
-}
-
-// Calls visit(row) for the first row of each tile from `begin` up to `end`, the last tile first: under a causal mask it
-// is the longest. All of the CTA's threads take part, and shared memory is free for each.
-template <int kBlockM, class Visitor>
-__device__ __forceinline__ void for_each_tile(int begin, int end, Visitor&& visit) {
-  for (int tile = ceil_div(end - begin, kBlockM) - 1; tile >= 0; --tile) {
-    visit(begin + tile * kBlockM);
-    __syncthreads();
-  }
-}
-
 struct MovingTile {
   int first;  // of its columns (or rows) within the sequence; negative when there is none
   bool full;  // every pair with the stationary tile is valid

@@ -116,27 +116,6 @@ class TensorProducts {
     }
   }
 
-  // The same of the transpose, 16-bit data alone: `outputs` are of the chunk's columns, `v` is the tile of the warp's
-  // own rows.
-  template <int kColumnTiles, int kOutputTiles>
-  __device__ __forceinline__ void multiply_transposed(u32 v, const typename S::Scores& scores,
-                                                      float (&outputs)[kColumnTiles][kOutputTiles][4]) const {
-    static_assert(2 * kColumnTiles == S::kScoreTiles && !kTf32, "fragments of 16 columns, two elements in a word");
-#pragma unroll
-    for (int i = 0; i < S::kRowTiles; ++i) {
-      u32 a[kColumnTiles][4];
-#pragma unroll
-      for (int m = 0; m < kColumnTiles; ++m) {
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-          const float* pair = &scores[i][2 * m + w % 2][w / 2 * 2];
-          a[m][w] = movmatrix_trans(pack_pair<S::kProduct == Product::kBf16>(pair[0], pair[1]));
-        }
-      }
-      add_step(v, i * 16, a, outputs);
-    }
-  }
-
   static __device__ __forceinline__ int score_column(int e) {
     const int t = threadIdx.x % 4;
     return kTf32 ? t + 4 * e : 2 * t + e;
@@ -178,33 +157,26 @@ class TensorProducts {
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
           const float* pair = &p[i][2 * step + w / 2][w % 2 * 2];
-          a[i][w] = pack_pair<S::kProduct == Product::kBf16>(pair[0], pair[1]);
+          a[i][w] = pack_pair < S::kProduct == Product::kBf16 > (pair[0], pair[1]);
         }
       }
-      add_step(v, step * 16, a, outputs);
-    }
-  }
-
-  // outputs += a * (16 rows of v, from row `row` on).
-  template <int kRowTiles, int kOutputTiles>
-  __device__ __forceinline__ void add_step(u32 v, int row, const u32 (&a)[kRowTiles][4],
-                                           float (&outputs)[kRowTiles][kOutputTiles][4]) const {
 #pragma unroll
-    for (int j = 0; j + 2 <= kOutputTiles; j += 2) {
-      u32 b[4];
-      ldmatrix_x4_trans(b, S::VTile::at(v, v_[0], row, j * kPieceBytes));
+      for (int j = 0; j + 2 <= S::kOutputTiles; j += 2) {
+        u32 b[4];
+        ldmatrix_x4_trans(b, S::VTile::at(v, v_[0], step * 16, j * kPieceBytes));
 #pragma unroll
-      for (int i = 0; i < kRowTiles; ++i) {
-        multiply(outputs[i][j], a[i], b[0], b[1]);
-        multiply(outputs[i][j + 1], a[i], b[2], b[3]);
+        for (int i = 0; i < S::kRowTiles; ++i) {
+          multiply(outputs[i][j], a[i], b[0], b[1]);
+          multiply(outputs[i][j + 1], a[i], b[2], b[3]);
+        }
       }
-    }
-    if constexpr (kOutputTiles % 2 == 1) {
-      constexpr int kLast = kOutputTiles - 1;
-      u32 b[2];
-      ldmatrix_x2_trans(b, S::VTile::at(v, v_[0], row, kLast * kPieceBytes));
+      if constexpr (S::kOutputTiles % 2 == 1) {
+        constexpr int kLast = S::kOutputTiles - 1;
+        u32 b[2];
+        ldmatrix_x2_trans(b, S::VTile::at(v, v_[0], step * 16, kLast * kPieceBytes));
 #pragma unroll
-      for (int i = 0; i < kRowTiles; ++i) multiply(outputs[i][kLast], a[i], b[0], b[1]);
+        for (int i = 0; i < S::kRowTiles; ++i) multiply(outputs[i][kLast], a[i], b[0], b[1]);
+      }
     }
   }
 

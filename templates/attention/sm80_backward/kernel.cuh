@@ -19,16 +19,16 @@ namespace sm80 {
 
 // The tile of rows (of columns) from `own0` on, as a CTA of this role owns it.
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void run_role(const Params& params, u32 shared, const Sequence& sequence, int head, int role,
-                                         int own0) {
+__device__ __forceinline__ void run_role(const Params& params, u32 shared, const Sequence& sequence,
+                                         const CtaPlace& place, int role, int own0) {
   if (role == 0) {
-    BackwardWorker<Spec, Config, Params, OfQ>(params, shared, sequence, head, own0).run();
+    BackwardWorker<Spec, Config, Params, OfQ>(params, shared, sequence, place, own0).run();
   } else if constexpr (Config::kRoles == 2) {
-    BackwardWorker<Spec, Config, Params, OfKAndV<true, true>>(params, shared, sequence, head, own0).run();
+    BackwardWorker<Spec, Config, Params, OfKAndV<true, true>>(params, shared, sequence, place, own0).run();
   } else if (role == 1) {
-    BackwardWorker<Spec, Config, Params, OfKAndV<true, false>>(params, shared, sequence, head, own0).run();
+    BackwardWorker<Spec, Config, Params, OfKAndV<true, false>>(params, shared, sequence, place, own0).run();
   } else {
-    BackwardWorker<Spec, Config, Params, OfKAndV<false, true>>(params, shared, sequence, head, own0).run();
+    BackwardWorker<Spec, Config, Params, OfKAndV<false, true>>(params, shared, sequence, place, own0).run();
   }
 }
 
@@ -37,7 +37,7 @@ __device__ __forceinline__ void run_role(const Params& params, u32 shared, const
 // "grid": one CTA per (role, tile, sequence, head), the tiles first that are the longest under a causal mask: the last
 // ones of rows and the first ones of columns. CTAs past a sequence's end leave at once. "per_sequence": one CTA per
 // (role, sequence, head), for batches of thousands of short sequences; those of one follow one another, since they read
-// the same rows. There a warp of 16-bit data takes a sequence that is one tile at once, with its scores computed once.
+// the same rows.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm80;
@@ -45,26 +45,16 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   static_assert(sizeof(BackwardShared<Spec, Config>) == Config::kSharedBytes,
                 "the host side and the template disagree on shared memory");
 
-  const int pair = pair_index<Spec, Config, Config::kRoles>(params), head = pair % Spec::kHeads;
-  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
+  const CtaPlace place = cta_place<Spec, Config, Config::kRoles>(params);
+  const Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
   const u32 shared = shared_address(shared_bytes);
   if constexpr (Config::kSchedulePerSequence) {
-    const int role = static_cast<int>(blockIdx.x) % Config::kRoles;
-    if constexpr (Config::kOneTile) {
-      if (sequence.rows <= Config::kBlockM) {
-        if (role == 0 && sequence.rows > 0) {
-          BackwardWorker<Spec, Config, Params, OfAll>(params, shared, sequence, head, 0).run();
-        }
-        return;
-      }
-    }
     for_each_tile<Config::kBlockM>(
-        0, sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, head, role, own0); });
+        0, sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, place, place.rest, own0); });
   } else {
-    const int work_tile = static_cast<int>(blockIdx.x) / (static_cast<int>(params.batch) * Spec::kHeads);
-    const int role = work_tile % Config::kRoles, index = work_tile / Config::kRoles;
+    const int role = place.rest % Config::kRoles, index = place.rest / Config::kRoles;
     const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
     if (tile * Config::kBlockM >= sequence.rows) return;
-    run_role<Spec, Config>(params, shared, sequence, head, role, tile * Config::kBlockM);
+    run_role<Spec, Config>(params, shared, sequence, place, role, tile * Config::kBlockM);
   }
 }

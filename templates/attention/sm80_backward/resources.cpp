@@ -43,7 +43,6 @@ BackwardResources::BackwardResources(const HstuAttentionParams& params, const At
   if (!is_ieee(params) && config.block_n % 32 == 0 && needed(32, false, split) <= register_cap) chunk_columns = 32;
   query_in_registers = !is_ieee(params) && needed(chunk_columns, true, split) <= register_cap;
   registers_needed = needed(chunk_columns, query_in_registers, split);
-  one_tile = config.schedule == "per_sequence" && config.warps == 1 && roles == 2 && params.dtype != DataType::kFp32;
 }
 
 }  // namespace hstujit::sm80

@@ -19,7 +19,6 @@ struct BackwardResources {
   int64_t chunk_columns = 0;        // columns of a moving tile that are worked on at a time
   bool query_in_registers = false;  // and the other operands of the tile
   int64_t roles = 0;                // 2: CTAs for dq, and for dk and dv; 3: for each of them
-  bool one_tile = false;            // of "per_sequence": dq, dk and dv of a sequence that is one tile come from one CTA
   int64_t row_bytes = 0;            // of q and dout, or k and v, in shared memory: whole steps of a matrix instruction
   int64_t shared_bytes = 0;
   int64_t registers_needed = 0;  // estimate for a thread
@@ -30,7 +29,7 @@ struct BackwardResources {
     using R = BackwardResources;
     return std::make_tuple(field("threads", &R::threads, ""), field("chunk_columns", &R::chunk_columns, ""),
                            field("query_in_registers", &R::query_in_registers, ""), field("roles", &R::roles, ""),
-                           field("one_tile", &R::one_tile, ""), field("shared_bytes", &R::shared_bytes, ""));
+                           field("shared_bytes", &R::shared_bytes, ""));
   }
 };
 

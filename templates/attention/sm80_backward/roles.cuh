@@ -32,7 +32,7 @@ struct TensorRef {
 struct OfQ {
   using View = RowsView;
   static constexpr bool kRows = true;
-  static constexpr bool kAttnGradient = true, kHiddenGradient = false, kQueryGradient = false;
+  static constexpr bool kAttnGradient = true, kHiddenGradient = false;
 
   template <class P>
   static __device__ __forceinline__ TensorRef own_attn(const P& p) {
@@ -60,7 +60,7 @@ template <bool kK, bool kV>
 struct OfKAndV {
   using View = ColumnsView;
   static constexpr bool kRows = false;
-  static constexpr bool kAttnGradient = kK, kHiddenGradient = kV, kQueryGradient = false;
+  static constexpr bool kAttnGradient = kK, kHiddenGradient = kV;
 
   template <class P>
   static __device__ __forceinline__ TensorRef own_attn(const P& p) {
@@ -86,25 +86,6 @@ struct OfKAndV {
   static __device__ __forceinline__ TensorRef hidden_gradient(const P& p) {
     return {p.dv, p.dv_row_stride, p.dv_head_stride};
   }
-};
-
-// All rows of the sequence pass by, also those that see nothing: their gradients are zero.
-struct AllRowsView : ColumnsView {
-  static __device__ __forceinline__ void range(int, int, const Sequence& s, int& begin, int& end) {
-    begin = 0;
-    end = s.rows;
-  }
-  static __device__ __forceinline__ void tile(int own0, int own1, int other0, int other1, const Sequence& s, bool& full,
-                                              bool& visible) {
-    ColumnsView::tile(own0, own1, other0, other1, s, full, visible);
-    visible = true;
-  }
-};
-
-// Of a sequence that is no longer than a tile: dq of the rows that pass by is whole, and goes out with them.
-struct OfAll : OfKAndV<true, true> {
-  using View = AllRowsView;
-  static constexpr bool kQueryGradient = true;
 };
 
 }  // namespace sm80

@@ -2,6 +2,7 @@
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
+#include "attention/sm80/cta_place.cuh"
 #include "attention/sm80/load.cuh"
 #include "attention/sm80/products.cuh"
 #include "attention/sm80/store.cuh"
@@ -15,12 +16,13 @@ namespace sm80 {
 template <class Spec, class Config, class Params, class Role>
 class BackwardWorker {
  public:
-  __device__ __forceinline__ BackwardWorker(const Params& params, u32 shared, const Sequence& sequence, int head,
-                                            int own0)
+  __device__ __forceinline__ BackwardWorker(const Params& params, u32 shared, const Sequence& sequence,
+                                            const CtaPlace& place, int own0)
       : params_(params),
         shared_(shared),
         sequence_(sequence),
-        head_(head),
+        sequence_index_(place.sequence),
+        head_(place.head),
         own0_(own0),
         warp_own0_(own0 + static_cast<int>(threadIdx.x) / 32 * S::kWarpRows) {}
 
@@ -81,10 +83,6 @@ class BackwardWorker {
   using Other = RowPair<Spec, Config, Config::kBlockN>;
   using Load = Loader<Spec, Config>;
   using Scores = typename S::Scores;
-  struct QueryGradient {
-    static constexpr int kRowTiles = Config::kChunkColumns / 16, kOutputTiles = Attn::kOutputTiles;
-    using Outputs = float[kRowTiles][kOutputTiles][4];
-  };
   // Rows that pass by have factors of their own.
   static constexpr bool kWeighted = !Role::kRows && Spec::kAttnScaleRows;
 
@@ -149,24 +147,12 @@ class BackwardWorker {
     }
     if constexpr (Role::kHiddenGradient) hidden_.multiply_outputs(y, scores, hidden_sums_);
     if constexpr (Role::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
-    if constexpr (Role::kQueryGradient) store_query_gradient(gradients, other0);
-  }
-
-  // dq of a chunk's rows, of a tile that has all columns of the sequence.
-  __device__ __forceinline__ void store_query_gradient(const Scores& gradients, int other0) const {
-    typename QueryGradient::Outputs sums;
-    clear_fragments(sums);
-    attn_.multiply_transposed(own_tile(), gradients, sums);
-    const TensorRef dq = OfQ::attn_gradient(params_);
-    store_outputs<Spec, Config, QueryGradient>(const_cast<char*>(address(dq, 0)), dq.row_stride * S::kElementBytes,
-                                               other0, sequence_.rows, sums, factors());
   }
 
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, Config::kRoles>(params_) / Spec::kHeads,
-                                        head_, sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, sequence_index_, head_, sequence_.rows);
       if constexpr (Role::kRows) {
         begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
       } else {
@@ -235,6 +221,7 @@ class BackwardWorker {
   const Params& params_;
   const u32 shared_;
   const Sequence sequence_;
+  const int sequence_index_;  // in the batch
   const int head_;
   const int own0_;       // the tile's first row (or column) within the sequence
   const int warp_own0_;  // the warp's

@@ -9,6 +9,7 @@
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
+#include "attention/sm80/cta_place.cuh"
 #include "attention/sm80/load.cuh"
 #include "attention/sm80/moving_tiles.cuh"
 #include "attention/sm80/products.cuh"
@@ -23,8 +24,14 @@ class Worker {
  public:
   using S = Shape<Spec, Config>;
 
-  __device__ __forceinline__ Worker(const Params& params, u32 shared, const Sequence& sequence, int head, int row0)
-      : params_(params), shared_(shared), sequence_(sequence), head_(head), row0_(row0) {
+  __device__ __forceinline__ Worker(const Params& params, u32 shared, const Sequence& sequence, const CtaPlace& place,
+                                    int row0)
+      : params_(params),
+        shared_(shared),
+        sequence_(sequence),
+        sequence_index_(place.sequence),
+        head_(place.head),
+        row0_(row0) {
     warp_row0_ = static_cast<int>(threadIdx.x) / 32 * S::kWarpRows;
   }
 
@@ -141,8 +148,7 @@ class Worker {
   // S / alpha of a chunk of columns, `column0` and those behind it.
   __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
     if constexpr (Spec::kRabHeads > 0) {
-      const HeadBias<Spec, Params> bias(params_, pair_index<Spec, Config, 1>(params_) / Spec::kHeads, head_,
-                                        sequence_.rows);
+      const HeadBias<Spec, Params> bias(params_, sequence_index_, head_, sequence_.rows);
       begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
       products_.add_scores(k, scores);
     } else {
@@ -189,6 +195,7 @@ class Worker {
   const Params& params_;
   const u32 shared_;
   const Sequence sequence_;
+  const int sequence_index_;  // in the batch
   const int head_;
   const int row0_;  // the tile's first row within the sequence
   int warp_row0_;   // the warp's first row within the tile
@@ -208,16 +215,15 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   static_assert(sizeof(Shared<Spec, Config>) == Config::kSharedBytes,
                 "the host side and the template disagree on shared memory");
 
-  const int pair = pair_index<Spec, Config, 1>(params);
-  const Sequence sequence = sequence_of<Spec, Config>(params, pair / Spec::kHeads);
+  const CtaPlace place = cta_place<Spec, Config, 1>(params);
+  const Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
   const auto run = [&](int row0) {
-    Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, pair % Spec::kHeads, row0).run();
+    Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, place, row0).run();
   };
   if constexpr (Config::kSchedulePerSequence) {
     for_each_tile<Config::kBlockM>(sequence.query_begin, sequence.rows, run);
   } else {
-    const int index = static_cast<int>(blockIdx.x) / (static_cast<int>(params.batch) * Spec::kHeads);
-    const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index;
+    const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - place.rest;
     if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
     run(sequence.query_begin + row_tile * Config::kBlockM);
   }

@@ -1,4 +1,4 @@
-// Warp-wide matrix multiply (mma.sync), its operand loads (ldmatrix) and transposes (movmatrix), sm_80 and later.
+// Warp-wide matrix multiply (mma.sync) and its operand loads (ldmatrix), sm_80 and later.
 //
 // With g = lane / 4 and t = lane % 4, an accumulator fragment of 16 x 8 holds in c[0], c[1] row g, columns 2t and 2t +
 // 1, and in c[2], c[3] row g + 8. One step of either data type is 32 bytes deep, two 16-byte pieces of an operand row,
@@ -26,13 +26,6 @@ __device__ __forceinline__ void ldmatrix_x2_trans(u32 (&words)[2], u32 address) 
                : "=r"(words[0]), "=r"(words[1])
                : "r"(address)
                : "memory");
-}
-
-// The transpose of an 8x8 matrix of 16-bit elements, of which each lane has two neighbours of a row.
-__device__ __forceinline__ u32 movmatrix_trans(u32 words) {
-  u32 transposed;
-  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(words));
-  return transposed;
 }
 
 __device__ __forceinline__ void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
