@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws attention instances at random, on which the constants of the cost models are fitted (bench/fit_costs.cpp).
 
-    bench/random_cells.py --seed N [--count N] [--extremes | --short] [--exhaustive] > random_cells.json
+    bench/random_cells.py --seed N [--count N] [--extremes | --short] [--exhaustive] [--only REGEX] > random_cells.json
 
 --extremes draws only batches of tiny sequences, and of one long sequence among tiny ones; --short only thousands of sequences that
 have at most 64 rows on average, though the longest may have many. --exhaustive has tuning time every candidate.
@@ -13,6 +13,7 @@ there to test what was fitted.
 import argparse
 import json
 import random
+import re
 import sys
 
 from traffic import LARGEST_SEED, LAWS, lonely, uniform
@@ -115,12 +116,14 @@ def main():
     kind.add_argument("--extremes", dest="drawn", action="store_const", const=extreme_cell, default=cell)
     kind.add_argument("--short", dest="drawn", action="store_const", const=short_cell)
     parser.add_argument("--exhaustive", action="store_true")
+    parser.add_argument("--only", default="", metavar="REGEX", help="of those drawn, only cells whose name has a match")
     options = parser.parse_args()
     config = {"version": 1}
     if options.exhaustive:
         config["tuning"] = {"exhaustive": True}
     config["defaults"] = {"op": "hstu_attention", "directions": ["forward", "backward"], "dtype": "bf16"}
-    config["ops"] = draw_cells(options.seed, options.count, options.drawn)
+    drawn = draw_cells(options.seed, options.count, options.drawn)
+    config["ops"] = [op for op in drawn if re.search(options.only, op["name"])]
     json.dump(config, sys.stdout)
     print()
 

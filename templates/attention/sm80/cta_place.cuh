@@ -9,7 +9,8 @@ namespace sm80 {
 
 // The sequence at `place` of an order of the batch that begins with long ones, so that none is left to few CTAs at the
 // end. Nobody sorts the batch: of each 32 neighbours the longest come first, then the second longest, and so on. A warp
-// finds its own by their lengths, of which each lane has one. Offsets that make no sense are in some order, too.
+// finds its own by their lengths, in units of 16 rows, of which each lane has one. Offsets that make no sense are in
+// some order, too.
 template <class Params>
 __device__ __forceinline__ int longest_first(const Params& params, u32 place) {
   const auto batch = static_cast<u32>(params.batch);
@@ -24,10 +25,9 @@ __device__ __forceinline__ int longest_first(const Params& params, u32 place) {
   const u32 lane = threadIdx.x % 32, index = group * 32 + lane;
   u32 length = 0;  // and one more, where there is a sequence
   if (index < batch) {
-    length = static_cast<u32>(load_sequence(params.seq_offsets, decltype(params.seq_offsets)(nullptr), index,
-                                            params.total_rows)
-                                  .rows) +
-             1;
+    const decltype(params.seq_offsets) no_targets = nullptr;
+    const int rows = load_sequence(params.seq_offsets, no_targets, index, params.total_rows).rows;
+    length = (static_cast<u32>(rows) + 15) / 16 + 1;
   }
 
   // From the highest bit down, only lanes are left that agree with the one of this rank.
@@ -52,8 +52,10 @@ struct CtaPlace {
 template <class Spec, class Config, int kRoles, class Params>
 __device__ __forceinline__ CtaPlace cta_place(const Params& params) {
   if constexpr (Config::kSchedulePerSequence) {
-    const u32 pair = blockIdx.x / kRoles;
-    return {longest_first(params, pair / Spec::kHeads), static_cast<int>(pair % Spec::kHeads),
+    const u32 pair = blockIdx.x / kRoles, place = pair / Spec::kHeads;
+    // Sequences of a tile or two take about as long as one another.
+    const bool in_order = !Config::kDelta && params.max_query_rows <= 2 * Config::kBlockM;
+    return {in_order ? static_cast<int>(place) : longest_first(params, place), static_cast<int>(pair % Spec::kHeads),
             static_cast<int>(blockIdx.x % kRoles)};
   } else {
     const int block = static_cast<int>(blockIdx.x);

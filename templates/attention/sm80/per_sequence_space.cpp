@@ -9,7 +9,7 @@ std::vector<AttentionConfig> per_sequence_space(const HstuAttentionParams& param
   for (const int64_t warps : {1, 2, 4}) {
     for (const int64_t warp_rows : {16, 32}) {
       for (const int64_t block_n : {16, 32}) {
-        for (const int64_t resident_warps : {16, 21, 25, 12, 32, 8}) {
+        for (const int64_t resident_warps : {16, 21, 12}) {
           AttentionConfig config;
           config.block_m = warps * warp_rows;
           config.block_n = block_n;
