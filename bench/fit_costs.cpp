@@ -1,7 +1,7 @@
 // Fits the constants of attention's cost models to timings of candidates, and says how good the choices are.
 //
 //   fit_costs forward|backward --cells CONFIG TIMES... [--held-out CONFIG TIMES]... [--steps N] [--split odd|even]
-//             [--keep NAME]...
+//             [--keep NAME]... [--skeleton NAME]
 //
 // CONFIG is what bench/random_cells.py wrote, TIMES the result of bench/record.py's step "candidate_times" of a tuning
 // run over it. The constants are fitted on the cells, but for the odd or the even ones with --split, in so many steps;
@@ -27,6 +27,8 @@
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "runtime/dispatch/kernel_choice.h"
+#include "templates/attention/sm80_backward/cost.h"
+#include "templates/attention/sm80_forward/cost.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_twopass/cost.h"
 #include "templates/attention/sm90_forward/cost.h"
@@ -39,6 +41,8 @@ struct Model {
   sm90::ForwardCosts forward;
   sm90::backward::FusedCosts fused;
   sm90::backward::TwopassCosts twopass;
+  sm80::PerSequenceCosts per_sequence;
+  sm80::PerSequenceCosts backward_per_sequence = sm80::backward_per_sequence_costs();
 };
 
 // A constant of a skeleton's model, by its name.
@@ -57,9 +61,11 @@ std::vector<Constant> constants_of(Model& model, Direction direction) {
   };
   if (direction == Direction::kForward) {
     add("sm90_forward", model.forward);
+    add("sm80_forward", model.per_sequence);
   } else {
     add("sm90_backward_fused", model.fused);
     add("sm90_backward_twopass", model.twopass);
+    add("sm80_backward", model.backward_per_sequence);
   }
   return all;
 }
@@ -67,6 +73,8 @@ std::vector<Constant> constants_of(Model& model, Direction direction) {
 struct Timing {
   KernelConfig config;
   double us = 0;
+  // Of a model whose constants are known here: those of Ampere's grids are not.
+  bool fitted() const { return !config.skeleton.starts_with("attention/sm80") || config.attention().schedule != "grid"; }
 };
 
 // A tuned key: an instance in one direction.
@@ -90,6 +98,12 @@ double estimate(const Cell& cell, const Timing& timing, const ProblemSize& size,
   }
   if (skeleton == "attention/sm90_backward_twopass") {
     return sm90::backward::estimate_ms(spec, config, cell.device, size, model.twopass);
+  }
+  if (skeleton == "attention/sm80_forward") {
+    return sm80::estimate_ms(spec, config, cell.device, size, model.per_sequence);
+  }
+  if (skeleton == "attention/sm80_backward") {
+    return sm80::backward_estimate_ms(spec, config, cell.device, size, model.backward_per_sequence);
   }
   return find_skeleton(skeleton).value()->estimate(*cell.spec, timing.config, cell.device, size);
 }
@@ -124,23 +138,26 @@ void update(Logs& logs, const Cell& cell, const Model& model, const std::string&
 }
 
 // What the fit makes small, a smooth stand-in for the logarithm of `slower`: the mean over candidates, each weighted by
-// how near its estimate is to the least one, and how far estimates are from being in proportion to times.
+// how near its estimate is to the least one, and how far fitted estimates are from being in proportion to times.
 double loss(const Cell& cell, const Logs& estimates) {
   constexpr double kNear = 0.03, kProportion = 1, kLate = 0.5;
   double total = 0;
   for (const std::vector<double>& logs : estimates) {
     const double least = *std::min_element(logs.begin(), logs.end());
-    double weights = 0, late = 0, mean = 0, square = 0;
+    double weights = 0, late = 0, count = 0, mean = 0, square = 0;
     for (size_t i = 0; i < logs.size(); ++i) {
       const double behind = std::log(cell.timings[i].us / cell.best_us);
       const double weight = std::exp((least - logs[i]) / kNear);
       weights += weight;
       late += weight * std::min(behind, kLate);
+      if (!cell.timings[i].fitted()) continue;
       const double ratio = logs[i] - behind;
-      mean += ratio / static_cast<double>(logs.size());
-      square += ratio * ratio / static_cast<double>(logs.size());
+      ++count;
+      mean += ratio;
+      square += ratio * ratio;
     }
-    total += late / weights + kProportion * (square - mean * mean);
+    total += late / weights;
+    if (count > 0) total += kProportion * (square / count - mean * mean / (count * count));
   }
   return total / static_cast<double>(estimates.size());
 }
@@ -178,7 +195,7 @@ void print(const char* label, const std::vector<Cell>& cells, const Model& model
 // Random steps of one or two constants of a skeleton at a time, ever smaller; those that no timing depends on stay near
 // where they are.
 void fit(const std::vector<Cell>& all, Direction direction, int steps, const std::vector<std::string>& kept,
-         Model& model) {
+         const std::string& alone, Model& model) {
   constexpr double kLargest = 0.35, kSmallest = 0.03, kHold = 0.004;
   std::vector<const Cell*> cells;
   for (const Cell& cell : all) {
@@ -186,7 +203,10 @@ void fit(const std::vector<Cell>& all, Direction direction, int steps, const std
   }
   std::vector<Constant> constants;
   for (Constant& constant : constants_of(model, direction)) {
-    if (std::find(kept.begin(), kept.end(), constant.name) == kept.end()) constants.push_back(std::move(constant));
+    const bool moves = alone.empty() || constant.skeleton == alone;
+    if (moves && std::find(kept.begin(), kept.end(), constant.name) == kept.end()) {
+      constants.push_back(std::move(constant));
+    }
   }
   std::vector<double> start;
   for (const Constant& constant : constants) start.push_back(constant.value);
@@ -292,6 +312,7 @@ int run(int argc, char** argv) {
   std::string direction_name, split_name;
   Files cells_of, held_out_of;
   std::vector<std::string> kept;
+  std::string alone;
   int steps = 0;
   app.add_option("direction", direction_name)->required()->check(CLI::IsMember({"forward", "backward"}));
   app.add_option("--cells", cells_of, "CONFIG TIMES")->required();
@@ -299,6 +320,7 @@ int run(int argc, char** argv) {
   app.add_option("--steps", steps, "of the fit; 0: none")->check(CLI::NonNegativeNumber);
   app.add_option("--split", split_name, "cells that are held out")->check(CLI::IsMember({"odd", "even"}));
   app.add_option("--keep", kept, "a constant that stays");
+  app.add_option("--skeleton", alone, "whose constants alone are fitted");
   CLI11_PARSE(app, argc, argv);
   const Direction direction = direction_name == "forward" ? Direction::kForward : Direction::kBackward;
   const HeldOut split = split_name.empty() ? HeldOut::kNone : split_name == "odd" ? HeldOut::kOdd : HeldOut::kEven;
@@ -311,6 +333,11 @@ int run(int argc, char** argv) {
       return 2;
     }
   }
+  const std::vector<Constant> known = constants_of(model, direction);
+  if (!alone.empty() && std::none_of(known.begin(), known.end(), [&](const Constant& c) { return c.skeleton == alone; })) {
+    std::fprintf(stderr, "fit_costs: --skeleton %s has no constants of this direction\n", alone.c_str());
+    return 2;
+  }
   std::vector<Cell> cells;
   const auto read = [&](const Files& files, HeldOut held_out) {
     for (const auto& [config, times] : files) {
@@ -321,7 +348,7 @@ int run(int argc, char** argv) {
   read(held_out_of, HeldOut::kAll);
   print("now", cells, model);
   if (steps > 0) {
-    fit(cells, direction, steps, kept, model);
+    fit(cells, direction, steps, kept, alone, model);
     print("fitted", cells, model);
     const std::vector<Constant> was = constants_of(before, direction), is = constants_of(model, direction);
     for (size_t i = 0; i < is.size(); ++i) {

@@ -8,7 +8,7 @@
 # python3; compute-sanitizer and ncu for their steps. Without -s the steps are those of `default_steps` below:
 #
 #   matrix, sanitizer, backward        the correctness matrix, and compute-sanitizer; both of the backward direction
-#   ping_pong ... per_sequence         both again under overrides: ping-pong, packed tiles, lists, CTAs, kernels of backward
+#   ping_pong ... small_ctas           both again under overrides: ping-pong, packed tiles, lists, CTAs, kernels of backward
 #   deterministic                      launches of deterministic kernels, compared bitwise
 #   emitted                            the programs beside emitted source
 #   tune, faults, bench, profile       tuning, that of faulty candidates, the benchmark, its cells under the profiler
@@ -35,7 +35,7 @@
 # seeds are printed and recorded. RANDOM_BACKEND=host runs it without a GPU.
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-default_steps="matrix sanitizer backward ping_pong packed lists ctas fused semaphore per_sequence deterministic emitted \
+default_steps="matrix sanitizer backward ping_pong packed lists ctas fused semaphore per_sequence small_ctas deterministic emitted \
 tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving \
 products_matrix products programs startup"
 other_steps="tune_backward layers halves random traffic candidate_times ranks compare"
@@ -173,6 +173,17 @@ fi
 if step per_sequence; then
   overridden fused per_sequence "$per_sequence" --direction backward --kind bf16,fp16
   overridden fused per_sequence_narrow "$per_sequence_narrow" --direction backward --kind bf16,fp16
+fi
+
+# Small CTAs by mma.sync, of one warp and of two.
+if step small_ctas; then
+  small='"stages": 2, "schedule": "per_sequence", "consumers": 0, "ping_pong": false, "split_kv": false, "pack_sequences": false'
+  one_warp=$small', "block_m": 16, "block_n": 16, "warps": 1, "blocks_per_sm": 4'
+  two_warps=$small', "block_m": 64, "block_n": 32, "warps": 2, "blocks_per_sm": 2'
+  for direction in forward backward; do
+    overridden fused small_ctas_$direction "$one_warp"', "skeleton": "attention/sm80_'$direction'"' --direction $direction --kind bf16,fp16
+    overridden fused small_ctas_wide_$direction "$two_warps"', "skeleton": "attention/sm80_'$direction'"' --direction $direction --kind bf16,fp16
+  done
 fi
 
 if step deterministic; then

@@ -11,6 +11,12 @@ bool packs_sequences(const KernelConfig& config) {
   return config.family() == Family::kAttention && config.attention().pack_sequences;
 }
 
+bool is_for_short_sequences(const KernelConfig& config) {
+  const bool small_ctas = config.family() == Family::kAttention && config.skeleton.starts_with("attention/sm80") &&
+                          config.attention().schedule == "per_sequence";
+  return small_ctas || packs_sequences(config);
+}
+
 bool can_pack_sequences(const OpSpec& spec, Direction direction, const DeviceSpec& device) {
   if (const Program* const program = spec.program(direction)) {
     return std::ranges::any_of(program->steps, [&](const ProgramStep& step) {

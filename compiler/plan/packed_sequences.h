@@ -1,5 +1,5 @@
-// Kernels whose tiles have rows of several sequences (AttentionConfig::pack_sequences): which they are, and where there
-// are any.
+// Kernels for batches of short sequences: those whose tiles have rows of several of them
+// (AttentionConfig::pack_sequences), and where there are any; and small CTAs, of which each has a sequence.
 #pragma once
 
 #include "compiler/plan/kernel_config.h"
@@ -9,6 +9,9 @@
 namespace hstujit {
 
 bool packs_sequences(const KernelConfig& config);
+
+// Whether it is one of both kinds.
+bool is_for_short_sequences(const KernelConfig& config);
 
 // Whether some kernel of the operator, or of a step of the program that it is, may be one on the device.
 bool can_pack_sequences(const OpSpec& spec, Direction direction, const DeviceSpec& device);

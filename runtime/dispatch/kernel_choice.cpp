@@ -255,7 +255,7 @@ bool is_out_of_reach(Engine& engine, const Wanted& wanted, const KernelConfig& c
 }
 
 // For a bucket of which nothing is known but what its other batches have: that, unless the cost model's estimates
-// differ from it in whether tiles have rows of several sequences. That is what tells the classes apart, and worth more
+// differ from it in whether the kernel is one for short sequences. That is what tells the classes apart, and worth more
 // than the rest of a config that was measured on other lengths. Where the kernel of the estimate is out of reach, the
 // other batches' serves, if it is there: whoever prewarmed may have known no such class.
 Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
@@ -264,7 +264,7 @@ Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
   if (!others) return own;
   std::optional<KernelChoice> found = decided_choice(engine, *others);
   if (!found) found = nearest_choice(engine, *others);
-  const bool differs = found && own.ok() && packs_sequences(own->config) != packs_sequences(found->config);
+  const bool differs = found && own.ok() && is_for_short_sequences(own->config) != is_for_short_sequences(found->config);
   const auto origin = [&] { return fmt::format("bucket {}: {}", to_string(others->bucket), found->why); };
   if (!found || differs) {
     const bool lacking = own.ok() && is_out_of_reach(engine, wanted, own->config);
@@ -274,8 +274,8 @@ Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
     }
     if (!lacking || !found || !is_there(engine, wanted, found->config)) {
       if (!differs) return own;
-      own->not_taken = fmt::format("not what other batches have, which {} sequences ({})",
-                                   packs_sequences(found->config) ? "packs" : "does not pack", origin());
+      own->not_taken = fmt::format("not what other batches have, which is {}for short sequences ({})",
+                                   is_for_short_sequences(found->config) ? "" : "not ", origin());
       own->why = heuristic_why(wanted.device, *own);
       return own;
     }

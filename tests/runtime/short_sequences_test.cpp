@@ -161,7 +161,7 @@ TEST_F(ShortSequencesTest, TheOthersRecordServesWhereItAgreesInPacking) {
   const KernelChoice own = choice(*engine, kShort1024);
   EXPECT_EQ(own.source, ChoiceSource::kHeuristic);
   EXPECT_TRUE(own.config.attention().pack_sequences);
-  EXPECT_THAT(own.why, HasSubstr("not what other batches have, which does not pack sequences (bucket 1024: "));
+  EXPECT_THAT(own.why, HasSubstr("not what other batches have, which is not for short sequences (bucket 1024: "));
 
   tune_to(*engine, 256, tile(1, true));
   const KernelChoice theirs = choice(*engine, {256, BatchClass::kShortSequences});

@@ -27,6 +27,9 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.schedule != "grid" && config.schedule != "per_sequence") {
     reasons.push_back({"schedule", fmt::format("schedule {}; allowed: grid, per_sequence", config.schedule)});
   }
+  if (config.schedule == "per_sequence" && params.dtype == DataType::kFp32) {
+    reasons.push_back({"schedule", "schedule per_sequence with dtype fp32; allowed: bf16, fp16"});
+  }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping-pong needs the consumer warpgroups of attention/sm90_forward"});
   }

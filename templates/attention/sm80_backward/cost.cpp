@@ -18,28 +18,42 @@ constexpr double kHidden = 2.5;         // warps per scheduler that hide one ano
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
 constexpr double kTileCycles = 5000;    // a tile's first loads and last stores
 constexpr double kEmptyCycles = 500;    // a CTA past its sequence's end
-constexpr double kUntimed = 4;          // of "per_sequence", which has no times: only exhaustive tuning tries it
 constexpr double kExposedCycles = 900;  // a moving tile's loads, without a stage to run ahead
 constexpr double kBarrierCycles = 120;  // a moving tile's barrier and loop
 
 }  // namespace
 
+PerSequenceCosts backward_per_sequence_costs() {
+  PerSequenceCosts costs;
+  costs.score = 0.8;
+  return costs;
+}
+
 double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
-                            const ProblemSize& size) {
+                            const ProblemSize& size, const PerSequenceCosts& costs) {
   const HstuAttentionParams& params = spec.params();
   const BackwardResources resources(params, config);
   const Rates rates = rates_of(device.capability());
-  const bool per_sequence = config.schedule == "per_sequence";
+  const auto roles = static_cast<double>(resources.roles);
+  const auto attn = static_cast<double>(params.attn_dim), hidden = static_cast<double>(params.hidden_dim);
+  // S, dP, dq; S, dP, dk, dv, and one S more where dk and dv are apart.
+  const double products = (roles + 2) * attn + 3 * hidden;
+  if (config.schedule == "per_sequence") {
+    PerSequenceKernel kernel;
+    kernel.warp_rows = resources.warp_rows;
+    kernel.chunk_columns = resources.chunk_columns;
+    kernel.resident = resident_ctas(resources.threads, resources.registers_needed, resources.shared_bytes, device);
+    kernel.roles = resources.roles;
+    kernel.product_columns = products;
+    kernel.sum_columns = 2 * attn + hidden;
+    return per_sequence_estimate_ms(params, config, device, size, kernel, costs);
+  }
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   // Of rows and the columns that they see; of columns and the rows that see them there are about as many.
   const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
 
-  const auto roles = static_cast<double>(resources.roles);
-  const auto attn = static_cast<double>(params.attn_dim), hidden = static_cast<double>(params.hidden_dim);
-  // S, dP, dq; S, dP, dk, dv, and one S more where dk and dv are apart.
-  const double products = (resources.roles + 2) * attn + 3 * hidden;
   const double pairs = chunks.kv_tiles * static_cast<double>(resources.warp_rows * resources.chunk_columns);
   const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
   const double multiply = pairs * products / (is_ieee(params) ? rates.fma : tensor_rate);
@@ -55,12 +69,10 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
       roles * tiles_read.kv_tiles * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
   const double tiles = roles * tiles_read.row_tiles * kTileCycles / resident;
   const double all_tiles = static_cast<double>(ceil_div(longest, config.block_m));
-  const double no_tiles = per_sequence ? 0 : std::max(0.0, all_tiles - tiles_read.row_tiles);
-  const double empty = roles * no_tiles * kEmptyCycles / resident;
+  const double empty = roles * std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  const double cycles = (per_sequence ? kUntimed : 1) * heads * (rates.issue * (work + exposed + tiles) + empty) /
-                        static_cast<double>(device.sm_count);
+  const double cycles = heads * (rates.issue * (work + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
   return (cycles + kStartCycles) / kClockKhz;
 }
 

@@ -52,7 +52,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
       }
     }
   }
-  for (AttentionConfig& config : sm80::per_sequence_space(params)) configs.push_back(std::move(config));
+  for (AttentionConfig& config : sm80::per_sequence_space(params, {16})) configs.push_back(std::move(config));
   return configs;
 }
 

@@ -19,7 +19,6 @@ constexpr double kImperfection = 1.15;       // over the busiest unit, when ever
 constexpr double kTileCycles = 3000;         // a row tile's first loads and last stores, and
 constexpr double kTileCyclesPerColumn = 40;  // more for each column of the output
 constexpr double kEmptyCycles = 500;         // a CTA past its sequence's end
-constexpr double kUntimed = 4;               // of "per_sequence", which has no times: only exhaustive tuning tries it
 constexpr double kExposedCycles = 900;       // a KV tile's loads, without a stage to run ahead
 constexpr double kBarrierCycles = 120;       // a KV tile's barrier and loop
 // On Hopper every copy, operand load and product takes issue slots that TMA and wgmma leave to the score.
@@ -34,11 +33,20 @@ Rates rates_of(int capability) {
 }
 
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,
-                   const ProblemSize& size) {
+                   const ProblemSize& size, const PerSequenceCosts& costs) {
   const HstuAttentionParams& params = spec.params();
   const Resources resources(params, config);
+  if (config.schedule == "per_sequence") {
+    PerSequenceKernel kernel;
+    kernel.warp_rows = resources.warp_rows;
+    kernel.chunk_columns = resources.chunk_columns;
+    kernel.resident = resident_ctas(resources.threads, resources.registers_needed, resources.shared_bytes, device);
+    kernel.product_columns = static_cast<double>(params.attn_dim + params.hidden_dim);
+    kernel.sum_columns = static_cast<double>(params.hidden_dim);
+    return per_sequence_estimate_ms(params, config, device, size, kernel, costs);
+  }
   const Rates rates = rates_of(device.capability());
-  const bool ieee = is_ieee(params), per_sequence = config.schedule == "per_sequence";
+  const bool ieee = is_ieee(params);
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   const bool delta = spec.query_rows() != QueryRows::kAll;
@@ -70,13 +78,10 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double tiles =
       tiles_read.row_tiles * (kTileCycles + kTileCyclesPerColumn * static_cast<double>(params.hidden_dim)) / resident;
   const double all_tiles = static_cast<double>(ceil_div(delta ? size.rows_of(kQueryAxis) : longest, config.block_m));
-  const double no_tiles = per_sequence ? 0 : std::max(0.0, all_tiles - tiles_read.row_tiles);
-  const double empty = no_tiles * kEmptyCycles / resident;
+  const double empty = std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
-  const double untimed = per_sequence ? kUntimed : 1;
-  double cycles =
-      untimed * heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
+  double cycles = heads * (rates.issue * (products + exposed + tiles) + empty) / static_cast<double>(device.sm_count);
   if (size.small_batch) {
     // As long as the longest tile, which has a multiprocessor to itself.
     const std::vector<int64_t> counts = count_kv_tiles(params, sequence, config.block_m, config.block_n);

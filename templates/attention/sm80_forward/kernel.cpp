@@ -52,13 +52,16 @@ std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
       }
     }
   }
-  for (AttentionConfig& config : sm80::per_sequence_space(params)) configs.push_back(std::move(config));
+  for (AttentionConfig& config : sm80::per_sequence_space(params, {16, 32})) configs.push_back(std::move(config));
   return configs;
 }
 
 std::vector<Rejection> Sm80Forward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
+  if (config.schedule == "per_sequence" && spec.query_rows() != QueryRows::kAll) {
+    reasons.push_back({"schedule", "schedule per_sequence where q has the last rows alone; allowed: grid"});
+  }
   if (!sm80::well_formed(config)) {
     reasons.push_back(
         {"tile",

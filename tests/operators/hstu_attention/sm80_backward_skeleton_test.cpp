@@ -140,6 +140,46 @@ TEST(Sm80BackwardSkeleton, WideColumnsAreSummedByBlocksOfTheirOwn) {
   }
 }
 
+// CTAs of "per_sequence" go by sequences and heads and roles, whatever their lengths are.
+TEST(Sm80BackwardSkeleton, PerSequenceHasACtaForEachRole) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 32, 32);
+  size_t small = 0;
+  for (const KernelConfig& config : accepted(spec, device("sm_90a"))) {
+    const bool per_sequence = config.attention().schedule == "per_sequence";
+    const LaunchPlan plan = backward().launch_plan(spec, config, device("sm_90a"));
+    int64_t constants = 1;
+    bool by_rows = false;
+    for (const GridFactor& factor : plan.grid) {
+      if (factor.source == GridFactor::Source::kConstant) constants *= factor.constant;
+      by_rows |= factor.source == GridFactor::Source::kScalar;
+    }
+    EXPECT_EQ(by_rows, !per_sequence) << describe(config);
+    EXPECT_EQ(plan.kernel_name.ends_with("_per_sequence"), per_sequence);
+    if (!per_sequence) continue;
+    EXPECT_EQ(constants, spec.params().heads * constant(spec, config, "roles"));
+    EXPECT_LE(config.attention().blocks_per_sm * plan.threads, device("sm_90a").max_threads);
+    ++small;
+  }
+  EXPECT_GT(small, 5u);
+}
+
+TEST(Sm80BackwardSkeleton, PerSequenceIsFor16BitData) {
+  KernelConfig config = accepted(make_spec(DataType::kBf16, 64, 64), device("sm_90a")).front();
+  config.attention().schedule = "per_sequence";
+  config.attention().activation = "mufu";
+  for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
+    std::vector<std::string> names;
+    for (const Rejection& rejection : backward().reject(make_spec(dtype, 64, 64), config, device("sm_90a"))) {
+      names.push_back(rejection.reason);
+    }
+    if (dtype == DataType::kFp32) {
+      EXPECT_THAT(names, testing::Contains("schedule"));
+    } else {
+      EXPECT_THAT(names, testing::Not(testing::Contains("schedule")));
+    }
+  }
+}
+
 TEST(Sm80BackwardSkeleton, KernelNamesTellConfigsApart) {
   std::set<std::string> names;
   size_t configs = 0;

@@ -129,9 +129,12 @@ TEST(Sm90Packed, BackwardServesTheSame) {
   EXPECT_THAT(refusal(HstuAttentionSpec(params), config, backward()), HasSubstr("a bias (rab) has rows"));
 }
 
+// Without the small CTAs by mma.sync, which were not there when these were timed.
 std::vector<Candidate> candidates(const OpSpec& spec, const ProblemSize& size,
                                   Direction direction = Direction::kForward) {
-  return search_space(spec, direction, hopper(), size).candidates;
+  std::vector<Candidate> all = search_space(spec, direction, hopper(), size).candidates;
+  std::erase_if(all, [](const Candidate& one) { return !one.config.skeleton.starts_with("attention/sm90"); });
+  return all;
 }
 
 // With heads of 64 and of 128 columns: sequences of some 30 rows, up to 256 or 512.
