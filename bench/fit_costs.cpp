@@ -6,6 +6,7 @@
 // CONFIG is what bench/random_cells.py wrote, TIMES the result of bench/record.py's step "candidate_times" of a tuning
 // run over it. The constants are fitted on the cells, but for the odd or the even ones with --split, in so many steps;
 // without --steps they are judged as they are. --keep: a constant that stays, such as one that no timing depends on.
+// --skeleton: only constants of this one move. Configs that are no candidates any more are left out.
 //
 // A choice is judged by its time over that of the fastest candidate, as it is made without knowing the batch (the size
 // of a bucket) and, for the fit, also as it would be made knowing its lengths.
@@ -74,7 +75,9 @@ struct Timing {
   KernelConfig config;
   double us = 0;
   // Of a model whose constants are known here: those of Ampere's grids are not.
-  bool fitted() const { return !config.skeleton.starts_with("attention/sm80") || config.attention().schedule != "grid"; }
+  bool fitted() const {
+    return !config.skeleton.starts_with("attention/sm80") || config.attention().schedule != "grid";
+  }
 };
 
 // A tuned key: an instance in one direction.
@@ -265,6 +268,16 @@ ProblemSize size_of_batch(const Instance& instance, int64_t max_seq_len) {
   return size;
 }
 
+// What the search space of an instance has, which may have changed since its candidates were timed.
+std::vector<KernelConfig> space_of(const OpSpec& spec, Direction direction) {
+  std::vector<KernelConfig> space;
+  for (const Skeleton* skeleton : skeletons()) {
+    if (!skeleton->serves(spec, direction)) continue;
+    for (KernelConfig& config : skeleton->space(spec)) space.push_back(std::move(config));
+  }
+  return space;
+}
+
 enum class HeldOut { kEven, kOdd, kNone, kAll };
 
 std::vector<Cell> read_cells(const std::string& config_path, const std::string& times_path, Direction direction,
@@ -290,8 +303,15 @@ std::vector<Cell> read_cells(const std::string& config_path, const std::string& 
     cell.sizes = {
         heuristic_size({key.at("bucket").get<int64_t>(), is_short ? BatchClass::kShortSequences : BatchClass::kAny}),
         size_of_batch(instance, max_seq_len)};
+    const std::vector<KernelConfig> space = space_of(*instance.spec, direction);
     for (const auto& [place, us] : key.at("us").items()) {
-      cell.timings.push_back({configs.at(std::stoul(place)), us.get<double>()});
+      const KernelConfig& timed = configs.at(std::stoul(place));
+      if (std::find(space.begin(), space.end(), timed) != space.end())
+        cell.timings.push_back({timed, us.get<double>()});
+    }
+    if (cell.timings.empty()) {
+      std::fprintf(stderr, "fit_costs: %s has no times of configs that are candidates\n", cell.name.c_str());
+      std::exit(1);
     }
     // Candidates of a tiling side by side, since the model keeps what it counted last.
     std::stable_sort(cell.timings.begin(), cell.timings.end(), [](const Timing& a, const Timing& b) {
@@ -334,7 +354,8 @@ int run(int argc, char** argv) {
     }
   }
   const std::vector<Constant> known = constants_of(model, direction);
-  if (!alone.empty() && std::none_of(known.begin(), known.end(), [&](const Constant& c) { return c.skeleton == alone; })) {
+  if (!alone.empty() &&
+      std::none_of(known.begin(), known.end(), [&](const Constant& c) { return c.skeleton == alone; })) {
     std::fprintf(stderr, "fit_costs: --skeleton %s has no constants of this direction\n", alone.c_str());
     return 2;
   }

@@ -175,15 +175,15 @@ if step per_sequence; then
   overridden fused per_sequence_narrow "$per_sequence_narrow" --direction backward --kind bf16,fp16
 fi
 
-# Small CTAs by mma.sync, of one warp and of two.
+# Small CTAs by mma.sync, of one warp and of two. Forward is refused where one CTA more would have as many registers.
 if step small_ctas; then
   small='"stages": 2, "schedule": "per_sequence", "consumers": 0, "ping_pong": false, "split_kv": false, "pack_sequences": false'
-  one_warp=$small', "block_m": 16, "block_n": 16, "warps": 1, "blocks_per_sm": 4'
-  two_warps=$small', "block_m": 64, "block_n": 32, "warps": 2, "blocks_per_sm": 2'
-  for direction in forward backward; do
-    overridden fused small_ctas_$direction "$one_warp"', "skeleton": "attention/sm80_'$direction'"' --direction $direction --kind bf16,fp16
-    overridden fused small_ctas_wide_$direction "$two_warps"', "skeleton": "attention/sm80_'$direction'"' --direction $direction --kind bf16,fp16
-  done
+  one_warp=$small', "block_m": 16, "block_n": 16, "warps": 1'
+  two_warps=$small', "block_m": 32, "block_n": 32, "warps": 2'
+  overridden fused small_ctas_forward "$one_warp"', "skeleton": "attention/sm80_forward", "blocks_per_sm": 8' --kind bf16,fp16
+  overridden fused small_ctas_two_forward "$two_warps"', "skeleton": "attention/sm80_forward", "blocks_per_sm": 4' --kind bf16,fp16
+  overridden fused small_ctas_backward "$one_warp"', "skeleton": "attention/sm80_backward", "blocks_per_sm": 4' --direction backward --kind bf16,fp16
+  overridden fused small_ctas_two_backward "$two_warps"', "skeleton": "attention/sm80_backward", "blocks_per_sm": 2' --direction backward --kind bf16,fp16
 fi
 
 if step deterministic; then

@@ -4,7 +4,7 @@
     tools/performance_tables.py            rewrite the blocks between the markers NAME:begin and NAME:end
     tools/performance_tables.py --check    exit 1, with the difference, when a block is not what would be written
 
-The names of cells are those of bench/cliffs.json, delta.json, rows.json, layers.json and products.json. What a page's own
+The names of cells are those of bench/cliffs.json, delta.json, rows.json, layers.json, products.json and traffic.json. What a page's own
 sentences say of a table is not checked.
 """
 import argparse
@@ -192,11 +192,40 @@ def products(path, report):
     ]
 
 
+def traffic_columns(cell):
+    """Of one direction: ms, its share of the limit, the public operator's time over it, and what the choice without tuning takes over it."""
+    if not cell:
+        return ["–"] * 4
+    public = f"{cell['speedup']:.2f}" if "speedup" in cell else "–"
+    untuned = f"{cell['slower_untuned']:.2f}" if "slower_untuned" in cell else "–"
+    return [f"{cell['ms']:.3f}", percent(cell["of_limit"]), public, untuned]
+
+
+def traffic(path, report):
+    environment, result = report["environment"], report["result"]
+    lines = [[name, *traffic_columns(cell.get("forward")), *traffic_columns(cell.get("backward"))]
+             for name, cell in result["cells"].items()]
+    for figure in ("median", "least"):
+        drawn = [f"drawn anew, {figure}"]
+        for direction in ("forward", "backward"):
+            of = result["drawn"].get(direction)
+            if not of:
+                drawn += ["–"] * 4
+                continue
+            worst = {"least": "most"}.get(figure, figure)  # of what is better when it is less
+            drawn += ["", percent(of["of_limit"][figure]), f"{of['speedup'][figure]:.2f}" if of.get("speedup", {}).get("cells") else "–",
+                      f"{of['slower_untuned'][worst]:.2f}"]
+        lines.append(drawn)
+    head = ["", *["forward, ms", "of limit", "public", "untuned"], *["backward, ms", "of limit", "public", "untuned"]]
+    where = {"gpu": environment["devices"][0]["name"], "commit": environment["commit"]}
+    return origin(path, {"environment": where}) + table(head, lines)
+
+
 # The block of each step's newest file; some have what others take beside it.
 BLOCKS = [
     ("cliffs", "cliffs", False, cliffs), ("few-tiles", "cliffs", False, few_tiles), ("delta", "delta", False, delta),
     ("rows", "rows", True, rows_of_copy), ("layers", "layers", True, layers), ("layer-mixes", "layers", True, layer_mixes),
-    ("products", "products", True, products),
+    ("products", "products", True, products), ("traffic", "traffic", False, traffic),
 ]
 
 PARTS = {"layer-mixes": "_mixes"}  # of the steps of these blocks, by the names of their files

@@ -24,7 +24,8 @@ struct AttentionConfig {
   int64_t warps = 0;      // sm80: warps of a CTA
   // "grid": one CTA per tile; "persistent": resident CTAs, each with its share of a list sorted by cost; "semaphore":
   // resident CTAs, each of which takes the list's next tile, and deterministic dq accumulation in that order;
-  // "per_sequence": resident CTAs, each of which takes all tiles of the next (sequence, head).
+  // "per_sequence": a CTA has all tiles of a (sequence, head); resident ones of sm90, each of which takes the next, and
+  // one for each, or for each of its roles, of sm80.
   std::string schedule = "grid";
   int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
   bool ping_pong = false;           // sm90: ping-pong scheduling of the consumer warpgroups

@@ -264,7 +264,8 @@ Result<KernelChoice> untuned_choice(Engine& engine, const Wanted& wanted) {
   if (!others) return own;
   std::optional<KernelChoice> found = decided_choice(engine, *others);
   if (!found) found = nearest_choice(engine, *others);
-  const bool differs = found && own.ok() && is_for_short_sequences(own->config) != is_for_short_sequences(found->config);
+  const bool differs =
+      found && own.ok() && is_for_short_sequences(own->config) != is_for_short_sequences(found->config);
   const auto origin = [&] { return fmt::format("bucket {}: {}", to_string(others->bucket), found->why); };
   if (!found || differs) {
     const bool lacking = own.ok() && is_out_of_reach(engine, wanted, own->config);

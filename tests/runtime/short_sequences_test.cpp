@@ -176,6 +176,22 @@ TEST_F(ShortSequencesTest, TheOthersRecordServesWhereItAgreesInPacking) {
   EXPECT_EQ(choice(*engine, 2048).config, tile(2));
 }
 
+// Small CTAs by mma.sync are for short sequences, too: tiles that were measured are better than an estimate.
+TEST_F(ShortSequencesTest, TheOthersRecordOfSmallCtasServesWhereTheCostModelPacks) {
+  KernelConfig small_ctas;
+  small_ctas.skeleton = "attention/sm80_forward";
+  small_ctas.attention().schedule = "per_sequence";
+  small_ctas.attention().block_m = small_ctas.attention().block_n = 16;
+  small_ctas.attention().stages = 2;
+  small_ctas.attention().warps = 1;
+  small_ctas.attention().blocks_per_sm = 8;
+  const auto engine = make_engine();
+  ASSERT_TRUE(choice(*engine, kShort1024).config.attention().pack_sequences);
+  tune_to(*engine, 1024, small_ctas);
+  EXPECT_EQ(choice(*engine, kShort1024).source, ChoiceSource::kOtherBatches);
+  EXPECT_EQ(choice(*engine, kShort1024).config, small_ctas);
+}
+
 TEST_F(ShortSequencesTest, ARecordOfTheClassComesFirstWhereverItIsFrom) {
   const auto engine = make_engine();
   tune_to(*engine, 1024, tile(1, true));

@@ -71,7 +71,7 @@ class CostModels(unittest.TestCase):
                 self.assertIn(said, done.stderr)
 
     def test_the_untuned_choice_is_seldom_far_from_the_fastest_candidate(self):
-        for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.12, 70)):
+        for direction, mean, within in (("forward", 1.06, 85), ("backward", 1.075, 75)):
             with self.subTest(direction=direction):
                 judged = self.judge(direction)
                 self.assertEqual(judged[0], 104)

@@ -1,7 +1,7 @@
 // hstu_attention on Ampere and Ada: which part of the work a CTA has.
 //
-// "grid": CTAs of a tile of every (sequence, head) follow one another, and each has one tile. "per_sequence": those of a
-// sequence follow one another, one for each head and role, since they read the same rows; each has all tiles.
+// "grid": CTAs of a tile of every (sequence, head) follow one another, and each has one tile. "per_sequence": those of
+// a sequence follow one another, one for each head and role, since they read the same rows; each has all tiles.
 #pragma once
 #include "common/jagged.cuh"
 
@@ -68,13 +68,14 @@ __device__ __forceinline__ CtaPlace cta_place(const Params& params) {
   }
 }
 
-// Calls visit(row) for the first row of each tile from `begin` up to `end`, the last tile first: under a causal mask it
-// is the longest. All of the CTA's threads take part, and shared memory is free for each.
-template <int kBlockM, class Visitor>
-__device__ __forceinline__ void for_each_tile(int begin, int end, Visitor&& visit) {
-  for (int tile = ceil_div(end - begin, kBlockM) - 1; tile >= 0; --tile) {
-    visit(begin + tile * kBlockM);
-    __syncthreads();
+// Calls visit(row) for the first row of each tile of a sequence of so many rows, of which those of the launch's limit
+// alone count, as in "grid". All of the CTA's threads take part, and shared memory is free for each.
+template <int kBlockM, class Params, class Visitor>
+__device__ __forceinline__ void for_each_tile(const Params& params, int rows, Visitor&& visit) {
+  const int tiles = ceil_div(params.max_query_rows, kBlockM);
+  for (int tile = 0; tile < tiles && tile * kBlockM < rows; ++tile) {
+    if (tile > 0) __syncthreads();
+    visit(tile * kBlockM);
   }
 }
 

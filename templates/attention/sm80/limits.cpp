@@ -10,6 +10,9 @@ namespace {
 
 constexpr int kCapability = 80;
 
+// CTAs that a multiprocessor has room for, whatever their size (CUDA C++ programming guide, compute capabilities).
+int64_t most_ctas(int capability) { return capability == 86 ? 16 : capability == 89 ? 24 : 32; }
+
 }  // namespace
 
 std::string_view product_name(const HstuAttentionParams& params) {
@@ -56,6 +59,10 @@ std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, i
                        fmt::format("{} CTA(s) of {} bytes of shared memory, and {} that the system reserves for each, "
                                    "exceed the {} bytes of a multiprocessor",
                                    blocks, shared_bytes, kReservedSharedMemory, capacity)});
+  }
+  if (blocks > most_ctas(device.capability())) {
+    reasons.push_back({"threads", fmt::format("{} CTA(s) exceed the {} that a multiprocessor of {} has room for",
+                                              blocks, most_ctas(device.capability()), device.arch)});
   }
   if (blocks * threads > device.max_threads) {
     reasons.push_back({"threads", fmt::format("{} CTA(s) of {} threads exceed the {} threads of a multiprocessor",

@@ -74,7 +74,7 @@ class Loader {
     }
   }
 
-  // The columns between the data and the end of a step, once: loads never touch them.
+  // The columns between the data and the end of a step, once for a tile that a CTA owns: loads never touch them.
   template <class Tile, int kRows, int kBytes>
   static __device__ __forceinline__ void zero_padding(u32 tile) {
     if constexpr (Tile::kRowBytes > kBytes) {

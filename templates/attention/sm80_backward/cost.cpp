@@ -12,7 +12,7 @@ namespace hstujit::sm80 {
 
 namespace {
 
-// Nothing has been fitted to measurements: the figures are those of the forward model.
+// Of "grid" nothing has been fitted to measurements: the figures are those of the forward model.
 constexpr double kSchedulers = 4;       // of a multiprocessor
 constexpr double kHidden = 2.5;         // warps per scheduler that hide one another's latencies
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
@@ -25,7 +25,7 @@ constexpr double kBarrierCycles = 120;  // a moving tile's barrier and loop
 
 PerSequenceCosts backward_per_sequence_costs() {
   PerSequenceCosts costs;
-  costs.score = 0.8;
+  costs.score = 0.8;  // with its derivative
   return costs;
 }
 
@@ -33,7 +33,6 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
                             const ProblemSize& size, const PerSequenceCosts& costs) {
   const HstuAttentionParams& params = spec.params();
   const BackwardResources resources(params, config);
-  const Rates rates = rates_of(device.capability());
   const auto roles = static_cast<double>(resources.roles);
   const auto attn = static_cast<double>(params.attn_dim), hidden = static_cast<double>(params.hidden_dim);
   // S, dP, dq; S, dP, dk, dv, and one S more where dk and dv are apart.
@@ -48,6 +47,7 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
     kernel.sum_columns = 2 * attn + hidden;
     return per_sequence_estimate_ms(params, config, device, size, kernel, costs);
   }
+  const Rates rates = rates_of(device.capability());
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
   // Of rows and the columns that they see; of columns and the rows that see them there are about as many.

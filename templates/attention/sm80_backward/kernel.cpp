@@ -1,4 +1,4 @@
-// Host side of sm80_backward: attention backward for Ampere and Ada, and for what Hopper's template leaves.
+// Host side of sm80_backward: attention backward for Ampere and Ada, and on Hopper for short sequences and fp32.
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"

@@ -1,4 +1,5 @@
-// hstu_attention backward on Ampere and Ada: a tile that a CTA owns, and the tiles that pass by it.
+// hstu_attention backward on Ampere and Ada: a tile that a CTA owns, and the tiles that pass by it. What the products
+// call a query is of the tile that it owns.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"

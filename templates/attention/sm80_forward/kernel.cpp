@@ -1,4 +1,4 @@
-// Host side of sm80_forward: attention forward for Ampere and Ada, and a second opinion on Hopper.
+// Host side of sm80_forward: attention forward for Ampere and Ada, and on Hopper for short sequences and fp32.
 #include <fmt/format.h>
 
 #include <algorithm>

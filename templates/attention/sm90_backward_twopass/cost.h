@@ -10,32 +10,32 @@
 namespace hstujit::sm90::backward {
 
 // What the estimates are made of, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
-// only their ratios count, and to the other template's estimates. Fitted by bench/fit_costs.cpp to 90 instances drawn
-// at random, the packed ones by hand (docs/journal.md, entry 61).
+// only their ratios count, and to the other template's estimates. Fitted by bench/fit_costs.cpp to 116 keys, the
+// packed ones by hand (docs/journal.md, entry 66).
 struct TwopassCosts {
-  double activation = 2.5;   // a multiprocessor's transcendentals and what goes with them, over their peak
-  double chain = 1.42;       // a warpgroup's products and activation, one after the other, over both peaks
-  double overlapped = 0.7;   // of that, where the next products run during an activation
-  double few_columns = 0.6;  // of the wait for operands that few columns at a time read from shared memory
+  double activation = 2.75;    // a multiprocessor's transcendentals and what goes with them, over their peak
+  double chain = 1.49;         // a warpgroup's products and activation, one after the other, over both peaks
+  double overlapped = 0.93;    // of that, where the next products run during an activation
+  double few_columns = 0.648;  // of the wait for operands that few columns at a time read from shared memory
   // Loads that are late: a stage is held from the first product with it to the last, so that few are free for them.
   // Beside more than four stages.
-  double two_stages = 1.4;
-  double three_stages = 1.15;
-  double four_stages = 1.03;
-  double moving_tile = 100;  // barriers and the loop
-  double tile = 2600;        // of a list: what no load of the next tile hides
-  double tile_rows = 1360;   // for 64 rows of 256 columns of stationary operands
-  double target_mask = 200;  // of targets, looked at in each role, not once as where dS is computed once
-  double one_tile = 3700;    // of a list whose tile has no second buffer
-  double in_group = 1200;    // of a list whose entries are groups: which of its sequences
-  double grid_tile = 9900;   // of a grid: start, barriers and first loads
-  double empty_cta = 1500;   // past the end of its sequence
-  double list_tail = 2.26;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
+  double two_stages = 1.59;
+  double three_stages = 1.09;
+  double four_stages = 0.99;
+  double moving_tile = 121;  // barriers and the loop
+  double tile = 3340;        // of a list: what no load of the next tile hides
+  double tile_rows = 1120;   // for 64 rows of 256 columns of stationary operands
+  double target_mask = 204;  // of targets, looked at in each role, not once as where dS is computed once
+  double one_tile = 3170;    // of a list whose tile has no second buffer
+  double in_group = 1060;    // of a list whose entries are groups: which of its sequences
+  double grid_tile = 4740;   // of a grid: start, barriers and first loads
+  double empty_cta = 179;    // past the end of its sequence
+  double list_tail = 2.29;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
   double grid_tail = 0.36;
   // Of tiles with rows of several sequences, of both roles together.
-  double packed_tile = 800;
-  double packed_moving_tile = 1350;  // for 128 columns of q and v
-  double launch = 5000;
+  double packed_tile = 500;
+  double packed_moving_tile = 500;  // for 128 columns of q and v
+  double launch = 9200;
 
   // For bench/fit_costs.cpp.
   static constexpr auto fields() {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "compiler/spec/short_sequences.h"
 
 namespace hstujit {
 
@@ -60,6 +62,16 @@ inline std::vector<HstuAttentionSpec> matrix_specs() {
       specs.emplace_back(make_params(dtype, attn_dim, hidden_dim));
   }
   return specs;
+}
+
+// What the cost model assumes of a bucket's batches of short sequences.
+inline ProblemSize size_of_short(int64_t bucket) {
+  constexpr size_t kLengths = 24;
+  ProblemSize size{bucket, kShortBatch};
+  size.lengths = typical_short_lengths(bucket, kLengths);
+  const auto rows = static_cast<double>(std::accumulate(size.lengths.begin(), size.lengths.end(), int64_t{0}));
+  size.mean_fill = rows / static_cast<double>(kLengths) / static_cast<double>(bucket);
+  return size;
 }
 
 }  // namespace hstujit

@@ -243,5 +243,34 @@ TEST(Sm80BackwardSkeleton, RanksBehindSm90OnHopper) {
   }
 }
 
+// As measured on an H200 (docs/journal.md, entry 66): thousands of short sequences in short buckets, of narrow heads.
+TEST(Sm80BackwardSkeleton, SmallCtasAreTheFirstChoiceOfShortSequencesWithNarrowHeads) {
+  const auto small_ctas = [](int64_t width, const ProblemSize& size) {
+    const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
+    const KernelConfig config = *heuristic_config(spec, Direction::kBackward, device("sm_90a"), size);
+    return config.skeleton == backward().name() && config.attention().schedule == "per_sequence";
+  };
+  for (const int64_t bucket : {128, 256}) EXPECT_TRUE(small_ctas(32, size_of_short(bucket))) << bucket;
+  for (const int64_t width : {32, 64}) EXPECT_TRUE(small_ctas(width, {32, kShortBatch, 0.3})) << width;
+  for (const int64_t bucket : {1024, 4096}) EXPECT_FALSE(small_ctas(32, size_of_short(bucket))) << bucket;
+  EXPECT_FALSE(small_ctas(128, size_of_short(128)));
+  EXPECT_FALSE(small_ctas(128, {32, kShortBatch, 0.3}));
+  for (const int64_t bucket : {128, 1024}) EXPECT_FALSE(small_ctas(32, {bucket, 256, 0.6})) << bucket;
+}
+
+// No device has room for more CTAs of whatever size.
+TEST(Sm80BackwardSkeleton, RefusesMoreCtasThanAMultiprocessorHasRoomFor) {
+  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 32, 32);
+  for (const auto& [name, most] : {std::pair{"sm_86", 16}, std::pair{"sm_89", 24}}) {
+    size_t refused = 0;
+    for (const KernelConfig& config : backward().space(spec)) {
+      if (config.attention().blocks_per_sm <= most) continue;
+      EXPECT_THAT(reasons_of(backward(), spec, config, device(name)), testing::Contains("threads")) << describe(config);
+      ++refused;
+    }
+    EXPECT_EQ(refused > 0, most == 16) << "the space goes to 21";
+  }
+}
+
 }  // namespace
 }  // namespace hstujit

@@ -133,7 +133,8 @@ TEST(Sm90Packed, BackwardServesTheSame) {
 std::vector<Candidate> candidates(const OpSpec& spec, const ProblemSize& size,
                                   Direction direction = Direction::kForward) {
   std::vector<Candidate> all = search_space(spec, direction, hopper(), size).candidates;
-  std::erase_if(all, [](const Candidate& one) { return !one.config.skeleton.starts_with("attention/sm90"); });
+  std::erase_if(
+      all, [](const Candidate& one) { return is_for_short_sequences(one.config) && !packs_sequences(one.config); });
   return all;
 }
 
@@ -236,11 +237,7 @@ TEST(Sm90Packed, IsTheFirstChoiceWhereItWasMeasuredFaster) {
 TEST(Sm90Packed, IsTheFirstChoiceOfTheClassWhereItWasMeasuredFaster) {
   const auto packs = [](int64_t width, int64_t bucket, Direction direction) {
     const HstuAttentionSpec spec(make_params(DataType::kBf16, width, width));
-    ProblemSize size{bucket, kShortBatch};
-    size.lengths = typical_short_lengths(bucket, 24);
-    const auto rows = static_cast<double>(std::accumulate(size.lengths.begin(), size.lengths.end(), int64_t{0}));
-    size.mean_fill = rows / static_cast<double>(size.lengths.size()) / static_cast<double>(bucket);
-    return packs_sequences(candidates(spec, size, direction).front().config);
+    return packs_sequences(candidates(spec, size_of_short(bucket), direction).front().config);
   };
   for (const int64_t width : {64, 128}) {
     for (const int64_t bucket : {128, 256, 512, 1024, 4096, 16384}) {
