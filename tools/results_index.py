@@ -49,6 +49,7 @@ KINDS = {
     "matrix": "every mask, data type and dimension, forward, against float64",
     "per_sequence": PER_SEQUENCE,
     "packed": "a third of the matrix, bf16, and compute-sanitizer, by tiles of several short sequences",
+    "small_ctas_backward": "an eighth of the backward matrix, 16-bit data, and compute-sanitizer, by small CTAs of one warp",
     "packed_backward": "a sixth of the backward matrix, bf16, by tiles of several short sequences",
     "ping_pong": "matrix and compute-sanitizer with ping-pong scheduling",
     "profile": "the benchmark's cells under the profiler",

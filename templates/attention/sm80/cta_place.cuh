@@ -44,8 +44,8 @@ __device__ __forceinline__ int longest_first(const Params& params, u32 place) {
   return static_cast<int>(group) * 32 + __ffs(found) - 1;
 }
 
-// (Sequence, head)s of a batch in which the order is worth what it costs, a tenth of the instructions: on an H200 16,384
-// gain a tenth and more, 38,000 lose as much.
+// (Sequence, head)s of a batch in which the order is worth what it costs, a tenth of the instructions: on an H200
+// 16,384 gain a tenth and more, 38,000 lose as much.
 constexpr u32 kMostOrdered = 24576;
 
 struct CtaPlace {
@@ -68,14 +68,14 @@ __device__ __forceinline__ CtaPlace cta_place(const Params& params) {
   }
 }
 
-// Calls visit(row) for the first row of each tile of a sequence of so many rows, of which those of the launch's limit
-// alone count, as in "grid". All of the CTA's threads take part, and shared memory is free for each.
-template <int kBlockM, class Params, class Visitor>
-__device__ __forceinline__ void for_each_tile(const Params& params, int rows, Visitor&& visit) {
-  const int tiles = ceil_div(params.max_query_rows, kBlockM);
-  for (int tile = 0; tile < tiles && tile * kBlockM < rows; ++tile) {
-    if (tile > 0) __syncthreads();
+// Calls visit(row) for the first row of each tile of a sequence of so many rows. All of the CTA's threads take part,
+// and shared memory is free for each. A sequence longer than the launch's limit, which "grid" leaves there, is worked
+// off. Counted down, so that the number of tiles takes no register: some kernels have none to spare.
+template <int kBlockM, class Visitor>
+__device__ __forceinline__ void for_each_tile(int rows, Visitor&& visit) {
+  for (int tile = ceil_div(rows, kBlockM) - 1; tile >= 0; --tile) {
     visit(tile * kBlockM);
+    __syncthreads();
   }
 }
 

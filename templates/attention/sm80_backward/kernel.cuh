@@ -49,7 +49,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
   const u32 shared = shared_address(shared_bytes);
   if constexpr (Config::kSchedulePerSequence) {
-    for_each_tile<Config::kBlockM>(params, sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, place, place.rest, own0); });
+    for_each_tile<Config::kBlockM>(
+        sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, place, place.rest, own0); });
   } else {
     const int role = place.rest % Config::kRoles, index = place.rest / Config::kRoles;
     const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;

@@ -221,7 +221,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, place, row0).run();
   };
   if constexpr (Config::kSchedulePerSequence) {
-    for_each_tile<Config::kBlockM>(params, sequence.rows, run);
+    for_each_tile<Config::kBlockM>(sequence.rows, run);
   } else {
     const int row_tile = ceil_div(params.max_query_rows, Config::kBlockM) - 1 - place.rest;
     if (row_tile * Config::kBlockM >= sequence.rows - sequence.query_begin) return;
