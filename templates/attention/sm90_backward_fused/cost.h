@@ -9,8 +9,8 @@
 
 namespace hstujit::sm90::backward {
 
-// What the estimates are made of, in microseconds on an H100; only their ratios count. Read off the cells
-// of bench/grid.json (docs/journal.md, entries 29, 31 and 33); a fit to others is entry 61.
+// What the estimates are made of, in microseconds on an H100; only their ratios count. Fitted by bench/fit_costs.cpp to
+// 116 keys, semaphores dearer by hand (docs/journal.md, entry 66).
 struct FusedCosts {
   double q_tile = 1.01;                // a Q tile of 64 rows: what does not grow with the head dimensions,
   double q_tile_columns = 1.42;        // and what does, for 256 columns of q and v
