@@ -22,6 +22,7 @@
 #include <tuple>
 #include <vector>
 
+#include "compiler/plan/search_space.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/spec/config.h"
 #include "compiler/support/files.h"
@@ -268,16 +269,6 @@ ProblemSize size_of_batch(const Instance& instance, int64_t max_seq_len) {
   return size;
 }
 
-// What the search space of an instance has, which may have changed since its candidates were timed.
-std::vector<KernelConfig> space_of(const OpSpec& spec, Direction direction) {
-  std::vector<KernelConfig> space;
-  for (const Skeleton* skeleton : skeletons()) {
-    if (!skeleton->serves(spec, direction)) continue;
-    for (KernelConfig& config : skeleton->space(spec)) space.push_back(std::move(config));
-  }
-  return space;
-}
-
 enum class HeldOut { kEven, kOdd, kNone, kAll };
 
 std::vector<Cell> read_cells(const std::string& config_path, const std::string& times_path, Direction direction,
@@ -303,11 +294,14 @@ std::vector<Cell> read_cells(const std::string& config_path, const std::string& 
     cell.sizes = {
         heuristic_size({key.at("bucket").get<int64_t>(), is_short ? BatchClass::kShortSequences : BatchClass::kAny}),
         size_of_batch(instance, max_seq_len)};
-    const std::vector<KernelConfig> space = space_of(*instance.spec, direction);
+    // The search space may have changed since its candidates were timed.
+    const std::vector<Candidate> candidates =
+        search_space(*instance.spec, direction, device, cell.sizes.front()).candidates;
     for (const auto& [place, us] : key.at("us").items()) {
       const KernelConfig& timed = configs.at(std::stoul(place));
-      if (std::find(space.begin(), space.end(), timed) != space.end())
-        cell.timings.push_back({timed, us.get<double>()});
+      const bool is_candidate = std::any_of(candidates.begin(), candidates.end(),
+                                            [&](const Candidate& candidate) { return candidate.config == timed; });
+      if (is_candidate) cell.timings.push_back({timed, us.get<double>()});
     }
     if (cell.timings.empty()) {
       std::fprintf(stderr, "fit_costs: %s has no times of configs that are candidates\n", cell.name.c_str());
@@ -346,14 +340,13 @@ int run(int argc, char** argv) {
   const HeldOut split = split_name.empty() ? HeldOut::kNone : split_name == "odd" ? HeldOut::kOdd : HeldOut::kEven;
 
   Model before, model;
+  const std::vector<Constant> known = constants_of(model, direction);
   for (const std::string& name : kept) {
-    const std::vector<Constant> all = constants_of(model, direction);
-    if (std::none_of(all.begin(), all.end(), [&](const Constant& constant) { return constant.name == name; })) {
+    if (std::none_of(known.begin(), known.end(), [&](const Constant& constant) { return constant.name == name; })) {
       std::fprintf(stderr, "fit_costs: --keep %s is no constant of this direction\n", name.c_str());
       return 2;
     }
   }
-  const std::vector<Constant> known = constants_of(model, direction);
   if (!alone.empty() &&
       std::none_of(known.begin(), known.end(), [&](const Constant& c) { return c.skeleton == alone; })) {
     std::fprintf(stderr, "fit_costs: --skeleton %s has no constants of this direction\n", alone.c_str());

@@ -70,7 +70,8 @@ def table(head, rows):
 
 def origin(path, report, *more):
     environment = report["environment"]
-    return [" ".join([f"From `bench/results/{path.name}`: {environment['gpu']}, at {environment['commit']}.", *more]), ""]
+    gpu = environment["gpu"] if "gpu" in environment else environment["devices"][0]["name"]
+    return [" ".join([f"From `bench/results/{path.name}`: {gpu}, at {environment['commit']}.", *more]), ""]
 
 
 def named(rows, *direction):
@@ -196,29 +197,25 @@ def traffic_columns(cell):
     """Of one direction: ms, its share of the limit, the public operator's time over it, and what the choice without tuning takes over it."""
     if not cell:
         return ["–"] * 4
-    public = f"{cell['speedup']:.2f}" if "speedup" in cell else "–"
-    untuned = f"{cell['slower_untuned']:.2f}" if "slower_untuned" in cell else "–"
-    return [f"{cell['ms']:.3f}", percent(cell["of_limit"]), public, untuned]
+    ratios = [f"{cell[figure]:.2f}" if figure in cell else "–" for figure in ("speedup", "slower_untuned")]
+    return [f"{cell['ms']:.3f}" if "ms" in cell else "", percent(cell["of_limit"]), *ratios]
+
+
+def of_drawn(spreads, good, bad):
+    """One of the figures of each distribution, as of a cell: of what is better when it is more, and when it is less."""
+    wanted = {"of_limit": good, "speedup": good, "slower_untuned": bad}
+    return {figure: spreads[figure][which] for figure, which in wanted.items() if spreads.get(figure, {}).get("cells")}
 
 
 def traffic(path, report):
-    environment, result = report["environment"], report["result"]
+    result, directions = report["result"], ("forward", "backward")
     lines = [[name, *traffic_columns(cell.get("forward")), *traffic_columns(cell.get("backward"))]
              for name, cell in result["cells"].items()]
-    for figure in ("median", "least"):
-        drawn = [f"drawn anew, {figure}"]
-        for direction in ("forward", "backward"):
-            of = result["drawn"].get(direction)
-            if not of:
-                drawn += ["–"] * 4
-                continue
-            worst = {"least": "most"}.get(figure, figure)  # of what is better when it is less
-            drawn += ["", percent(of["of_limit"][figure]), f"{of['speedup'][figure]:.2f}" if of.get("speedup", {}).get("cells") else "–",
-                      f"{of['slower_untuned'][worst]:.2f}"]
-        lines.append(drawn)
-    head = ["", *["forward, ms", "of limit", "public", "untuned"], *["backward, ms", "of limit", "public", "untuned"]]
-    where = {"gpu": environment["devices"][0]["name"], "commit": environment["commit"]}
-    return origin(path, {"environment": where}) + table(head, lines)
+    for label, good, bad in (("median", "median", "median"), ("least", "least", "most")):
+        drawn = [of_drawn(result["drawn"].get(direction, {}), good, bad) for direction in directions]
+        lines.append([f"drawn anew, {label}", *(column for cell in drawn for column in traffic_columns(cell))])
+    head = [""] + [column for direction in directions for column in (f"{direction}, ms", "of limit", "public", "untuned")]
+    return origin(path, report) + table(head, lines)
 
 
 # The block of each step's newest file; some have what others take beside it.

@@ -13,6 +13,7 @@ struct Rates {
 };
 Rates rates_of(int capability);
 
+constexpr double kSchedulers = 4;      // of a multiprocessor
 constexpr double kMufu = 16;           // transcendentals
 constexpr double kAccurateFactor = 8;  // instructions of an accurate score, in units of the approximate one
 constexpr double kStartCycles = 5000;  // of a launch

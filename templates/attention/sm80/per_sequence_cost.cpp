@@ -18,7 +18,6 @@ int64_t resident_ctas(int64_t threads, int64_t registers, int64_t shared_bytes, 
 double per_sequence_estimate_ms(const HstuAttentionParams& params, const AttentionConfig& config,
                                 const DeviceSpec& device, const ProblemSize& size, const PerSequenceKernel& kernel,
                                 const PerSequenceCosts& costs) {
-  constexpr double kSchedulers = 4;  // of a multiprocessor
   // One CTA has all tiles of the longest sequence. In buckets up to 256 rows it was the fastest in most timings; up to
   // 512, 0.96 to 1.2 times as slow as others; beyond, as slow as they at best, or up to eight times as slow.
   constexpr int64_t kShort = 256, kLong = 512;

@@ -13,7 +13,6 @@ namespace hstujit::sm80 {
 namespace {
 
 // Of "grid" nothing has been fitted to measurements: the figures are those of the forward model.
-constexpr double kSchedulers = 4;       // of a multiprocessor
 constexpr double kHidden = 2.5;         // warps per scheduler that hide one another's latencies
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
 constexpr double kTileCycles = 5000;    // a tile's first loads and last stores

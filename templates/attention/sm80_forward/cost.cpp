@@ -13,7 +13,6 @@ namespace hstujit::sm80 {
 namespace {
 
 constexpr double kSharedBytes = 128;         // read per multiprocessor and clock
-constexpr double kSchedulers = 4;            // of a multiprocessor
 constexpr double kHidden = 2.5;              // warps per scheduler that hide one another's latencies
 constexpr double kImperfection = 1.15;       // over the busiest unit, when everything else is hidden
 constexpr double kTileCycles = 3000;         // a row tile's first loads and last stores, and

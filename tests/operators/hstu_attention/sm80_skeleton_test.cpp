@@ -154,46 +154,6 @@ TEST(Sm80Skeleton, ChunksDivideBlocks) {
   }
 }
 
-// CTAs of "per_sequence" go by sequences and heads, whatever their lengths are.
-TEST(Sm80Skeleton, PerSequenceHasACtaForEachSequenceAndHead) {
-  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 32, 32);
-  size_t small = 0;
-  for (const KernelConfig& config : accepted(spec, device("sm_90a"))) {
-    const bool per_sequence = config.attention().schedule == "per_sequence";
-    const LaunchPlan plan = sm80().launch_plan(spec, config, device("sm_90a"));
-    int64_t constants = 1;
-    bool by_rows = false;
-    for (const GridFactor& factor : plan.grid) {
-      if (factor.source == GridFactor::Source::kConstant) constants *= factor.constant;
-      by_rows |= factor.source == GridFactor::Source::kScalar;
-    }
-    EXPECT_EQ(by_rows, !per_sequence) << describe(config);
-    EXPECT_EQ(plan.kernel_name.ends_with("_per_sequence"), per_sequence);
-    if (!per_sequence) continue;
-    EXPECT_EQ(constants, spec.params().heads);
-    EXPECT_LE(config.attention().blocks_per_sm * plan.threads, device("sm_90a").max_threads);
-    ++small;
-  }
-  EXPECT_GT(small, 10u);
-}
-
-TEST(Sm80Skeleton, PerSequenceIsFor16BitData) {
-  KernelConfig config = accepted(make_spec(DataType::kBf16, 64, 64), device("sm_90a")).front();
-  config.attention().schedule = "per_sequence";
-  config.attention().activation = "mufu";
-  for (const DataType dtype : {DataType::kBf16, DataType::kFp16, DataType::kFp32}) {
-    std::vector<std::string> names;
-    for (const Rejection& rejection : sm80().reject(make_spec(dtype, 64, 64), config, device("sm_90a"))) {
-      names.push_back(rejection.reason);
-    }
-    if (dtype == DataType::kFp32) {
-      EXPECT_THAT(names, testing::Contains("schedule"));
-    } else {
-      EXPECT_THAT(names, testing::Not(testing::Contains("schedule")));
-    }
-  }
-}
-
 TEST(Sm80Skeleton, KernelNamesTellConfigsApart) {
   std::set<std::string> names;
   size_t configs = 0;
@@ -261,35 +221,6 @@ TEST(Sm80Skeleton, RanksBehindSm90OnHopperWhereFewTilesAreLong) {
     const SearchSpace space =
         search_space(HstuAttentionSpec(params), Direction::kForward, device("sm_90a"), {max_seq_len, 256, 0.6});
     EXPECT_EQ(space.candidates.front().config.skeleton, "attention/sm90_forward") << max_seq_len;
-  }
-}
-
-// As measured on an H200 (docs/journal.md, entry 66): thousands of short sequences in short buckets, of narrow heads.
-TEST(Sm80Skeleton, SmallCtasAreTheFirstChoiceOfShortSequencesWithNarrowHeads) {
-  const auto small_ctas = [](int64_t width, const ProblemSize& size) {
-    const HstuAttentionSpec spec = make_spec(DataType::kBf16, width, width);
-    const KernelConfig config = *heuristic_config(spec, Direction::kForward, device("sm_90a"), size);
-    return config.skeleton == sm80().name() && config.attention().schedule == "per_sequence";
-  };
-  for (const int64_t bucket : {128, 256}) EXPECT_TRUE(small_ctas(32, size_of_short(bucket))) << bucket;
-  for (const int64_t width : {32, 64}) EXPECT_TRUE(small_ctas(width, {32, kShortBatch, 0.3})) << width;
-  for (const int64_t bucket : {1024, 4096}) EXPECT_FALSE(small_ctas(32, size_of_short(bucket))) << bucket;
-  EXPECT_FALSE(small_ctas(128, size_of_short(128)));
-  EXPECT_FALSE(small_ctas(128, {32, kShortBatch, 0.3}));
-  for (const int64_t bucket : {128, 1024}) EXPECT_FALSE(small_ctas(32, {bucket, 256, 0.6})) << bucket;
-}
-
-// No device has room for more CTAs of whatever size.
-TEST(Sm80Skeleton, RefusesMoreCtasThanAMultiprocessorHasRoomFor) {
-  const HstuAttentionSpec spec = make_spec(DataType::kBf16, 32, 32);
-  for (const auto& [name, most] : {std::pair{"sm_86", 16}, std::pair{"sm_89", 24}}) {
-    size_t refused = 0;
-    for (const KernelConfig& config : sm80().space(spec)) {
-      if (config.attention().blocks_per_sm <= most) continue;
-      EXPECT_THAT(reasons_of(sm80(), spec, config, device(name)), testing::Contains("threads")) << describe(config);
-      ++refused;
-    }
-    EXPECT_EQ(refused > 0, most == 16) << "the space goes to 21";
   }
 }
 
