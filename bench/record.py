@@ -18,7 +18,7 @@ from record_traffic import traffic
 
 # Steps whose input is a report of `hstujit bench`, and those with what others take beside it.
 BENCHES = ("bench", "deterministic_bench", "cliffs", "delta", "rows", "row_sweep", "sequences", "products", "layers", "halves")
-WITH_PEERS = ("rows", "sequences", "products", "layers", "halves")
+WITH_PEERS = ("bench", "rows", "sequences", "products", "layers", "halves")
 
 
 def load(path):

@@ -278,7 +278,12 @@ fi
 
 if step bench; then
   $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
-  record bench "$work/bench.out" "$output/bench_$day.json" || failed=1
+  peers=
+  if [ -n "${GENERATIVE_RECOMMENDERS:-}" ]; then
+    peers=$work/attention_peers.json
+    HSTUJIT_CACHE_DIR=$cache python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" > "$peers" || failed=1
+  fi
+  record bench "$work/bench.out" ${peers:+"$peers"} "$output/bench_$day.json" || failed=1
   # Of deterministic kernels, the choice of the cost model.
   HSTUJIT_DETERMINISTIC=1 $hstujit bench --grid "$here/grid.json" --cache-dir "$work/deterministic" --out "$work/bench.out" || failed=1
   record deterministic_bench "$work/bench.out" "$output/deterministic_bench_$day.json" || failed=1

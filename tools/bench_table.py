@@ -4,7 +4,8 @@
     tools/bench_table.py            rewrite the block between the bench:begin and bench:end markers of README.md
     tools/bench_table.py --check    exit 1, with the difference, when the block is not what would be written
 
-A results file is what `hstujit bench --out` wrote. The times of other libraries are in bench/baselines.
+A results file is what `hstujit bench --out` wrote, with the public Triton operator's times beside ours where bench/attention_peers.py
+took them. The times of other libraries are in bench/baselines.
 """
 import argparse
 import difflib
@@ -24,6 +25,10 @@ PEERS = [
     ("NVIDIA CUTLASS", ["nvidia_cutlass"]),
 ]
 STARRED = {"meta_cuda_min_full_1": "takes this mask only with a full-attention tail; measured with a tail of one row"}
+MARKS = {
+    "*": f"\\* {STARRED['meta_cuda_min_full_1']}.",
+    "†": "† of `bench/baselines`: in the run itself no time was taken, where Triton's tuning crashed, say.",
+}
 DIRECTIONS = [("forward", "fwd_ms"), ("backward", "bwd_ms")]
 
 
@@ -66,41 +71,48 @@ def chosen_report(reports, direction):
     return max(known, key=order, default=None)
 
 
-def peer_times(baseline):
-    """[(time in ms, name of the entry) or None] in the order of PEERS."""
+def beside(report):
+    """{(name, direction): times}: of bench/attention_peers.py, those that have the public operator's time beside ours."""
+    cells = report.get("peers", {}).get("times", [])
+    return {(cell["name"], direction): cell[direction] for cell in cells for direction, _ in DIRECTIONS
+            if "triton" in cell.get(direction, {})}
+
+
+def peer_times(baseline, ours, pair):
+    """[(time in ms, how it is marked, ours of the same measurement in ms) or None] in the order of PEERS."""
     times = []
-    for _, entries in PEERS:
-        known = [(baseline[name], name) for name in entries if name in baseline]
+    for title, entries in PEERS:
+        known = [(baseline[name], "*" if name in STARRED else "", ours) for name in entries if name in baseline]
+        if title == "Triton":
+            known = [(pair["triton"], "", pair["hstujit"])] if pair else [(time, "†", ours) for time, _, ours in known]
         times.append(min(known) if known else None)
     return times
 
 
-def format_row(row, baseline):
+def format_row(row, baseline, pair):
     ours = row["median_ms"]
-    peers = peer_times(baseline)
+    peers = peer_times(baseline, ours, pair)
     cells = [row["name"], f"{row['rows']:,}", f"**{ours:.3f}** ± {100 * row['spread']:.1f} %"]
-    for peer in peers:
-        cells.append("–" if peer is None else f"{peer[0]:.3f}" + ("*" if peer[1] in STARRED else ""))
-    known = [peer[0] for peer in peers if peer is not None]
-    cells.append(f"**{min(known) / ours:.2f}×**" if known else "–")
+    cells += ["–" if peer is None else f"{peer[0]:.3f}{peer[1]}" for peer in peers]
+    ratios = [theirs / ours for theirs, _, ours in filter(None, peers)]
+    cells.append(f"**{min(ratios):.2f}×**" if ratios else "–")
     cells.append(f"{row['limit_ms']:.3f} ({row['limit_by']})")
     cells.append(f"{100 * row['fraction_of_limit']:.0f} %")
-    starred = {peer[1] for peer in peers if peer is not None and peer[1] in STARRED}
-    return "| " + " | ".join(cells) + " |", starred
+    return "| " + " | ".join(cells) + " |", {peer[1] for peer in peers if peer and peer[1]}
 
 
-def direction_table(direction, key, rows, baselines):
+def direction_table(direction, key, rows, baselines, pairs):
     lines = [f"**{direction.capitalize()}**{'' if is_tuned(rows) else ', untuned'} (ms)", ""]
     titles = ["shape", "rows", "hstu-jit"] + [title for title, _ in PEERS] + ["best public / hstu-jit", "limit", "of limit"]
     lines.append("| " + " | ".join(titles) + " |")
     lines.append("|---|" + "--:|" * (len(titles) - 1))
-    starred = set()
+    marks = set()
     for row in rows:
-        line, stars = format_row(row, baselines.get(row["name"], {}).get(key, {}))
+        line, marked = format_row(row, baselines.get(row["name"], {}).get(key, {}), pairs.get((row["name"], direction)))
         lines.append(line)
-        starred |= stars
+        marks |= marked
     lines.append("")
-    return lines, starred
+    return lines, marks
 
 
 def driver_version(version):
@@ -126,7 +138,7 @@ def origin(path, report):
 
 def render(reports, baselines):
     """The text between the markers, without them."""
-    lines, starred, failed = [], set(), []
+    lines, marks, failed = [], set(), []
     for direction, key in DIRECTIONS:
         chosen = chosen_report(reports, direction)
         if not chosen:
@@ -135,11 +147,12 @@ def render(reports, baselines):
         failed += [f"{row['name']} {direction}" for row in rows if "median_ms" not in row]
         rows = [row for row in rows if "median_ms" in row]
         if rows:
-            table, stars = direction_table(direction, key, rows, baselines)
+            table, marked = direction_table(direction, key, rows, baselines, beside(chosen[1]))
             lines += origin(*chosen) + table
-            starred |= stars
-    lines += [f"\\* {STARRED[name]}." for name in sorted(starred)] + ([""] if starred else [])
+            marks |= marked
+    lines += [line for mark, line in MARKS.items() if mark in marks] + ([""] if marks else [])
     lines += ([f"Failed: {', '.join(failed)}.", ""] if failed else [])
+    lines.append("Triton's times are of the same run, beside ours in one process (`bench/attention_peers.py`), and so are their ratios.")
     lines.append("Other libraries' times are those of `bench/baselines`, the best of each one's settings on the same GPU model.")
     return "\n".join(lines) + "\n"
 

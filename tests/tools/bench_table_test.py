@@ -53,7 +53,7 @@ class BenchTable(unittest.TestCase):
         self.add("a.json", report("2026-02-01", 0.1))
         self.assertEqual(self.run_script().returncode, 0)
         text = self.readme.read_text()
-        self.assertIn("| rank-256 | 184,948 | **0.100** ± 1.2 % | 0.200 | 0.236 | 0.278 | **2.00×** |"
+        self.assertIn("| rank-256 | 184,948 | **0.100** ± 1.2 % | 0.200† | 0.236 | 0.278 | **2.00×** |"
                       " 0.088 (compute) | 88 % |", text)
         self.assertIn("driver for CUDA 12.4", text)
         self.assertIn("`bench/results/a.json`", text)
@@ -81,10 +81,21 @@ class BenchTable(unittest.TestCase):
         self.add("a.json", report("2026-02-01", 0.1))
         self.run_script()
         text = self.readme.read_text()
-        self.assertIn("| mix | 184,948 | **0.500** ± 1.2 % | 1.400 | 1.000* | – | **2.00×** |", text)
+        self.assertIn("| mix | 184,948 | **0.500** ± 1.2 % | 1.400† | 1.000* | – | **2.00×** |", text)
         self.assertIn("\\* takes this mask only", text)
         self.assertIn("| own | 184,948 | **0.500** ± 1.2 % | – | – | – | – |", text)
         self.assertIn("Failed: bad backward.", text)
+
+    def test_triton_beside_ours_in_the_same_run(self):
+        timed = report("2026-02-01", 0.1)
+        timed["peers"] = {"times": [{"name": "rank-256", "rows": 1, "forward": {"hstujit": 0.08, "triton": 0.12}},
+                                    {"name": "mix", "rows": 1, "forward": {"hstujit": 0.5}, "ended": "crashed"}]}
+        self.add("a.json", timed)
+        self.run_script()
+        text = self.readme.read_text()
+        self.assertIn("| rank-256 | 184,948 | **0.100** ± 1.2 % | 0.120 | 0.236 | 0.278 | **1.50×** |", text)
+        self.assertIn("| mix | 184,948 | **0.500** ± 1.2 % | 1.400† | 1.000* | – | **2.00×** |", text)
+        self.assertIn("† of `bench/baselines`", text)
 
     def test_check_sees_a_change_and_writes_nothing(self):
         self.add("a.json", report("2026-02-01", 0.1))
