@@ -44,15 +44,27 @@ std::uint64_t describe(std::int32_t dtype, std::int32_t rank) {
 
 }  // namespace
 
-Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op) {
+Arguments::Arguments(const Operator& op) noexcept : op_(op) {
   for (int i = 0; i < op.inputs; ++i) handles_[i] = nullptr;
+}
+
+hstujit_torch_value& Arguments::value_of(const hstujit_torch_slot& slot) {
+  auto& group = slot.group == HSTUJIT_TORCH_INPUT       ? inputs_
+                : slot.group == HSTUJIT_TORCH_PARAMETER ? parameters_
+                                                        : rows_;
+  return group[slot.index];
+}
+
+void Arguments::make_call() {
+  const std::int32_t device = is_tensor(op_.first) ? tensor(op_.first).device : -1;
+  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device};
+}
+
+StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept : Arguments(op) {
   for (int i = 0; i < op.parameters; ++i) strings_[i] = nullptr;
   for (std::size_t at = 0; at < op.slots.size(); ++at) {
     const hstujit_torch_slot& slot = op.slots[at];
-    auto& group = slot.group == HSTUJIT_TORCH_INPUT       ? inputs_
-                  : slot.group == HSTUJIT_TORCH_PARAMETER ? parameters_
-                                                          : rows_;
-    hstujit_torch_value& value = group[slot.index];
+    hstujit_torch_value& value = value_of(slot);
     value.kind = HSTUJIT_TORCH_NONE;
     if (!slot.optional)
       take(slot, stack[at], value);
@@ -61,7 +73,7 @@ Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op)
   }
 }
 
-void Arguments::take(const hstujit_torch_slot& slot, StableIValue value, hstujit_torch_value& to) noexcept {
+void StackArguments::take(const hstujit_torch_slot& slot, StableIValue value, hstujit_torch_value& to) noexcept {
   to.kind = slot.kind;
   switch (slot.kind) {
     case HSTUJIT_TORCH_TENSOR:
@@ -82,14 +94,14 @@ void Arguments::take(const hstujit_torch_slot& slot, StableIValue value, hstujit
   }
 }
 
-Arguments::~Arguments() {
+StackArguments::~StackArguments() {
   for (int i = 0; i < op_.inputs; ++i)
     if (handles_[i]) functions().aoti_torch_delete_tensor_object(handles_[i]);
   for (int i = 0; i < op_.parameters; ++i)
     if (strings_[i]) functions().torch_delete_string(strings_[i]);
 }
 
-void Arguments::describe() {
+void StackArguments::describe() {
   const Functions& torch = functions();
   const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
   for (int i = 0; i < op_.inputs; ++i) {
@@ -119,13 +131,12 @@ void Arguments::describe() {
     check(torch.torch_string_c_str(strings_[i], &parameters_[i].text), "torch_string_c_str");
     parameters_[i].size = static_cast<std::int32_t>(size);
   }
-  const std::int32_t device = handles_[op_.first] ? tensor(op_.first).device : -1;
-  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device};
+  make_call();
 }
 
 // PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
 // Here it is none, as one that may be left out; no plan is made of such a call.
-void Arguments::drop_undefined(int input) {
+void StackArguments::drop_undefined(int input) {
   const Functions& torch = functions();
   bool is_defined = true;
   if (!torch.aoti_torch_is_defined) return;
@@ -138,21 +149,21 @@ void Arguments::drop_undefined(int input) {
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {
   words.push_back(call_.device < 0 ? 0 : 1);
   for (int i = 0; i < op_.inputs; ++i) {
-    if (inputs_[i].kind == HSTUJIT_TORCH_TENSOR)
+    if (is_tensor(i))
       words.push_back(torch::describe(tensors_[i].dtype, tensors_[i].rank));
     else
       words.push_back(inputs_[i].kind == HSTUJIT_TORCH_NONE ? 0 : 1);
   }
   for (const auto& [input, axis] : op_.axes) {
-    const bool there = handles_[input] && axis < tensors_[input].rank;
+    const bool there = is_tensor(input) && axis < tensors_[input].rank;
     words.push_back(there ? static_cast<std::uint64_t>(tensors_[input].sizes[axis]) : ~std::uint64_t{0});
   }
   for (const int input : op_.forms) {
     const hstujit_torch_tensor& tensor = tensors_[input];
-    words.push_back(handles_[input] && tensor.rank == 1 && tensor.sizes[0] == 1 ? 1 : 0);
+    words.push_back(is_tensor(input) && tensor.rank == 1 && tensor.sizes[0] == 1 ? 1 : 0);
   }
   for (int i = 0; i < op_.parameters; ++i) {
-    if (!strings_[i]) {
+    if (parameters_[i].kind != HSTUJIT_TORCH_TEXT) {
       words.push_back(static_cast<std::uint64_t>(parameters_[i].integer));
       continue;
     }

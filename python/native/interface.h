@@ -4,9 +4,12 @@
 
 #include <cstdint>
 
+#include "hstujit/dlpack.h"
+
 extern "C" {
 
 enum hstujit_torch_kind : std::int32_t {
+  HSTUJIT_TORCH_REQUIRED = -2,  // in the place of a default
   HSTUJIT_TORCH_NONE = -1,
   HSTUJIT_TORCH_TENSOR = 0,
   HSTUJIT_TORCH_REAL = 1,
@@ -106,8 +109,31 @@ struct hstujit_torch_plan {
   const hstujit_torch_argument* arguments;
   std::int32_t max_rows;               // the input that hstujit_prepare is for, -1: none
   const std::int32_t* schema_outputs;  // of each output of the schema the one of the launch, -1: without elements
+  std::int32_t needs_handles;          // a size of an output is an element of a tensor
   std::int64_t program_length;
   const std::int64_t* program;  // the sizes of all outputs of the launch
+};
+
+// What calls without the dispatcher need of Python and PyTorch: borrowed, and there as long as the process.
+struct hstujit_torch_python {
+  void *none, *not_implemented, *recorded, *true_, *false_;
+  void *tensor, *parameter, *float_, *int_, *str;  // types
+  void* runtime_error;
+  std::int32_t guard_count, profiler_count;
+  void* const* guards;         // callables; one that returns something true leaves the call to PyTorch. Profilers first
+  void *level_of, *level;      // an object and the name of its attribute: at least 0 in forward-mode differentiation
+  void* is_grad_enabled;       // callable
+  void* requires_grad;         // the name of an attribute
+  void* is_neg;                // callable, of a tensor
+  void* tensors_from_handles;  // callable: tensors of a list of capsules with an AtenTensorHandle each, which it takes
+  int (*dltensor_from_py_object)(void* tensor, DLTensor* to);  // of PyTorch's DLPackExchangeAPI
+};
+
+// The arguments of an operator as Python has them.
+struct hstujit_torch_names {
+  void* const* names;                   // interned, of each slot
+  const hstujit_torch_value* defaults;  // of each slot; HSTUJIT_TORCH_REQUIRED where there is none
+  std::int32_t positional;              // slots that need no keyword
 };
 
 // What is done in Python: seldom, and never with a lock of this library. All take the GIL. One that fails returns 1 and

@@ -211,7 +211,10 @@ void Launch::run() {
       hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr, bytes, stream));
 }
 
-std::shared_ptr<Plan> plan_of(std::int32_t index, PlanTable& plans, const Arguments& arguments) {
+}  // namespace
+
+std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments) {
+  PlanTable& plans = registered.plans;
   thread_local std::vector<std::uint64_t> words;
   words.clear();
   arguments.append_key(words);
@@ -219,26 +222,28 @@ std::shared_ptr<Plan> plan_of(std::int32_t index, PlanTable& plans, const Argume
   PlanTable::Key key = words;  // Python may call operators on this thread
   const std::uint64_t generation = plans.generation();
   auto made = std::make_shared<Plan>();
-  check_callback(callbacks().plan(index, &arguments.call(), made.get()));
+  check_callback(callbacks().plan(registered.index, &arguments.call(), made.get()));
   return plans.keep(std::move(key), std::move(made), generation);
 }
 
-}  // namespace
-
-void launch(std::int32_t index, const Operator& op, PlanTable& plans, StableIValue* stack) {
-  Arguments arguments(op, stack);
-  arguments.describe();
-  const std::shared_ptr<Plan> plan = plan_of(index, plans, arguments);
+void launch(const Registered& registered, const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs) {
   std::optional<CurrentDevice> device;
   if (arguments.call().device >= 0) device.emplace(arguments.call().device);
-  Launch launch(index, arguments, *plan);
+  Launch launch(registered.index, arguments, plan);
   launch.allocate();
   launch.describe();
   launch.run();
+  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = launch.take_output(plan.schema_outputs[i]);
+}
+
+void launch(Registered& registered, StableIValue* stack) {
+  StackArguments arguments(registered.op, stack);
+  arguments.describe();
+  std::array<OwnedTensor, kMaxArguments> made;
+  const std::span outputs(made.data(), static_cast<std::size_t>(registered.op.outputs));
+  launch(registered, arguments, *plan_of(registered, arguments), outputs);
   // Nothing fails once the stack has an output.
-  std::array<OwnedTensor, kMaxArguments> outputs;
-  for (int i = 0; i < op.outputs; ++i) outputs[i] = launch.take_output(plan->schema_outputs[i]);
-  for (int i = 0; i < op.outputs; ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
+  for (std::size_t i = 0; i < outputs.size(); ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
 }
 
 }  // namespace hstujit::torch

@@ -1,11 +1,29 @@
-// A call of an operator: from the stack of PyTorch's dispatcher to a launch, and back with the outputs.
+// A call of an operator: from its arguments to a launch, and back with the outputs.
 #pragma once
+
+#include <memory>
+#include <span>
 
 #include "python/native/plan.h"
 
 namespace hstujit::torch {
 
-// Throws std::runtime_error where the call is refused.
-void launch(std::int32_t index, const Operator& op, PlanTable& plans, StableIValue* stack);
+// An operator and what its calls have brought about.
+struct Registered {
+  std::int32_t index;  // what Python calls it
+  Operator op;
+  PlanTable plans;
+};
+
+// The operator of a number.
+Registered& registered(std::size_t index);
+
+// All of these throw std::runtime_error where the call is refused.
+
+std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments);
+// Makes as many outputs as the schema has.
+void launch(const Registered& registered, const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs);
+// From the stack of PyTorch's dispatcher, and onto it.
+void launch(Registered& registered, StableIValue* stack);
 
 }  // namespace hstujit::torch

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "python/native/direct.h"
 #include "python/native/launch.h"
 
 namespace hstujit::torch {
@@ -22,17 +23,14 @@ constexpr std::size_t kMaxOperators = 128;
 // What this is written for: PyTorch 2.10, whose conventions later versions keep.
 constexpr std::uint64_t kTorchVersion = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
 
-struct Registered {
-  Operator op;
-  PlanTable plans;
-};
-
 // Never destroyed: PyTorch may call until the process has ended.
 struct State {
   Functions functions;
   hstujit_torch_callbacks callbacks;
   TorchLibraryHandle cpu = nullptr, cuda = nullptr;
   std::array<std::unique_ptr<Registered>, kMaxOperators> operators;
+  std::array<Names, kMaxOperators> names;
+  Python python;
   std::size_t count = 0;
 };
 
@@ -54,8 +52,7 @@ int refuse(std::string text) {
 
 template <std::size_t index>
 void kernel(StableIValue* stack, std::uint64_t, std::uint64_t) {
-  Registered& registered = *state().operators[index];
-  launch(index, registered.op, registered.plans, stack);
+  launch(*state().operators[index], stack);
 }
 
 using Kernel = void (*)(StableIValue*, std::uint64_t, std::uint64_t);
@@ -84,6 +81,8 @@ std::string loader_reason(const char* file) {
 }  // namespace
 
 const Functions& functions() { return state().functions; }
+Registered& registered(std::size_t index) { return *state().operators[index]; }
+Python& python() { return state().python; }
 const hstujit_torch_callbacks& callbacks() { return state().callbacks; }
 
 void check_callback(std::int32_t failed) {
@@ -141,6 +140,7 @@ HSTUJIT_API int hstujit_torch_add_operator(const hstujit_torch_operator* describ
     return -1;
   }
   auto made = std::make_unique<Registered>();
+  made->index = static_cast<std::int32_t>(opened.count);
   made->op = {{slots, slots + slot_count},
               {axes, axes + axis_count},
               {forms, forms + form_count},
@@ -162,6 +162,44 @@ HSTUJIT_API int hstujit_torch_implement(int op, const char* name) {
   return 0;
 }
 
+// Finds Python's functions in the process, so that operators can be called without the dispatcher. Returns 1 where
+// there is one missing, and hstujit_torch_error says which.
+HSTUJIT_API int hstujit_torch_open_python(const hstujit_torch_python* objects) {
+  Python& opened = python();
+  void* const process = dlopen(nullptr, RTLD_NOW);
+  const char* missing = nullptr;
+#define HSTUJIT_FIND(result, name, arguments) \
+  if (!find(process, #name, opened.functions.name)) missing = #name;
+  HSTUJIT_PYTHON_FUNCTIONS(HSTUJIT_FIND)
+#undef HSTUJIT_FIND
+  if (missing) return refuse(std::string("Python has no function ") + missing);
+  opened.objects = *objects;
+  for (std::int32_t i = 0; i < objects->guard_count; ++i)
+    opened.guards.push_back(static_cast<PyObject*>(objects->guards[i]));
+  opened.profilers = static_cast<std::size_t>(objects->profiler_count);
+  state().functions.dltensor_from_py_object = objects->dltensor_from_py_object;
+  return 0;
+}
+
+// How Python calls operator `op`. Texts among the defaults are there as long as the process.
+HSTUJIT_API void hstujit_torch_set_names(int op, const hstujit_torch_names* given) {
+  const std::size_t count = registered(static_cast<std::size_t>(op)).op.slots.size();
+  Names& names = state().names[static_cast<std::size_t>(op)];
+  for (std::size_t i = 0; i < count; ++i) names.names.push_back(static_cast<PyObject*>(given->names[i]));
+  names.defaults.assign(given->defaults, given->defaults + count);
+  names.positional = static_cast<std::size_t>(given->positional);
+}
+
+// What Python makes a function of, with METH_FASTCALL and METH_KEYWORDS, bound to the number of an operator; to -1 less
+// it for a kernel of autograd's.
+HSTUJIT_API PyObject* hstujit_torch_call(PyObject* op, PyObject* const* values, std::ptrdiff_t positional,
+                                         PyObject* keywords) {
+  const long long number = python().functions.PyLong_AsLongLong(op);
+  const auto index = static_cast<std::size_t>(number < 0 ? -1 - number : number);
+  const Caller caller = number < 0 ? Caller::kKernel : Caller::kAnyone;
+  return call_directly(index, caller, state().names[index], values, static_cast<std::size_t>(positional), keywords);
+}
+
 // Forgets every plan: they are of another context from now on.
 HSTUJIT_API void hstujit_torch_forget() {
   for (const auto& registered : state().operators)
@@ -180,6 +218,7 @@ HSTUJIT_API int hstujit_torch_set_plan(void* to, const hstujit_torch_plan* from,
   plan.schema_outputs.assign(from->schema_outputs, from->schema_outputs + outputs);
   plan.program.assign(from->program, from->program + from->program_length);
   plan.max_rows = from->max_rows;
+  plan.needs_handles = from->needs_handles != 0;
   return 0;
 }
 
@@ -201,6 +240,7 @@ HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
 #define HSTUJIT_REPLACE(member, ...)     \
   if (std::string_view(name) == #member) \
     return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
+  HSTUJIT_REPLACE(dltensor_from_py_object)
   HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)

@@ -57,6 +57,7 @@ struct Plan {
   std::vector<std::int32_t> schema_outputs;
   std::vector<std::int64_t> program;
   std::int32_t max_rows = -1;
+  bool needs_handles = false;  // a size of an output is an element of a tensor
   // A prefix of all alignments there are, from the largest on. Entries are added and stay.
   std::array<std::atomic<AlignedOp*>, kMaxAlignments> ops{};
 };

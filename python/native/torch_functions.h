@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hstujit/dlpack.h"
+
 struct AtenTensorOpaque;
 using AtenTensorHandle = AtenTensorOpaque*;  // owned: whoever has one deletes it
 struct StringOpaque;
@@ -73,6 +75,8 @@ struct Functions {
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_MEMBER)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_MEMBER)
 #undef HSTUJIT_MEMBER
+  // Of PyTorch's DLPackExchangeAPI, where it has one: the view of a torch.Tensor, valid as long as the tensor is.
+  int (*dltensor_from_py_object)(void* tensor, DLTensor* to) = nullptr;
 };
 
 }  // namespace hstujit::torch

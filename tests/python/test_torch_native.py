@@ -108,6 +108,7 @@ class Types(unittest.TestCase):
             "-fsyntax-only",
             "-DUSE_CUDA",
             f"-I{ROOT}",
+            f"-I{ROOT / 'include'}",
             f"-isystem{include}",
             "-xc++",
             "-",

@@ -16,7 +16,7 @@ def offsets(*values):
     return torch.tensor(values or OFFSETS)
 
 
-def _attention(**more):
+def attention(**more):
     q, k, v = tensor(ROWS, 2, 16), tensor(ROWS, 2, 16, seed=1), tensor(ROWS, 2, 8, seed=2)
     return (q, k, v, offsets(), 8, 0.25), {"precision": "ieee", **more}
 
@@ -27,14 +27,14 @@ def cases():
     table, times = tensor(5, 16, seed=3), torch.tensor([5, 100, 900, 7, 9, 400, 4000, 10000])
     targets, right_offsets = torch.tensor([1, 0, 2]), offsets(0, 2, 5, 6)
     norm = {"weight": tensor(48, seed=4), "bias": tensor(48, seed=5)}
-    yield "attention", "hstu_attention", *_attention()
+    yield "attention", "hstu_attention", *attention()
     yield (
         "attention_bias",
         "hstu_attention",
-        *_attention(num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3),
+        *attention(num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3),
     )
-    yield "attention_scalar", "hstu_attention", *_attention(attn_scale=tensor(1, seed=6), causal=False, score="gelu")
-    yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *_attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
+    yield "attention_scalar", "hstu_attention", *attention(attn_scale=tensor(1, seed=6), causal=False, score="gelu")
+    yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
     yield "layer_norm", "layer_norm", (x, weight, bias), {}
     yield "layer_norm_plain", "layer_norm", (x,), {}
     yield "rms_norm", "rms_norm", (x, weight), {"silu": True}

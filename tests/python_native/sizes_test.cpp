@@ -44,7 +44,7 @@ struct Call {
 
   // The size that a program gives, -1 where it gives none.
   std::int64_t run(std::vector<std::int64_t> program) {
-    Arguments arguments(op, stack.data());
+    StackArguments arguments(op, stack.data());
     arguments.describe();
     program.push_back(HSTUJIT_TORCH_END);
     std::int64_t size = 0;

@@ -26,7 +26,7 @@ from . import _native_structs as structs
 from ._launch import Launcher, check_not_capturing
 from ._plan import DTYPES, Plan, Source, dtype_name
 from ._schema import keywords, positional
-from ._sizes import given_rows, last_of, program_of, size_of
+from ._sizes import Size, given_rows, last_of, program_of, size_of
 from ._values import DLPACK_TYPES
 
 VARIABLE = "HSTUJIT_TORCH_DISPATCH"
@@ -34,7 +34,7 @@ OLDEST = (2, 10)  # with a stable interface that has what the library calls
 FILE = "libhstujit_torch.so"
 CPU_LIBRARY, CUDA_LIBRARY = b"libtorch_cpu.so", b"libtorch_cuda.so"
 
-_KINDS = {"Tensor": structs.TENSOR, "float": structs.REAL, "SymInt": structs.INTEGER, "int": structs.INTEGER,
+KINDS = {"Tensor": structs.TENSOR, "float": structs.REAL, "SymInt": structs.INTEGER, "int": structs.INTEGER,
           "bool": structs.BOOLEAN, "str": structs.TEXT}  # fmt: skip
 _DTYPE_NAMES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bool", "bfloat16", "float16",
                 "float32", "float64", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz",
@@ -105,14 +105,15 @@ class Library:
             raise ImportError(f"{FILE}: {self._error().decode(errors='replace')}")
         return status
 
-    def add(self, launcher: Launcher, names: list[str]) -> None:
-        """Makes the kernels of an interface those of operators that PyTorch has."""
+    def add(self, launcher: Launcher, names: list[str]) -> int:
+        """Makes the kernels of an interface those of operators that PyTorch has. The interface's number."""
         operator = _Operator(self, launcher)
-        index = self._add_operator(ctypes.byref(operator.described))
+        index: int = self._add_operator(ctypes.byref(operator.described))
         self.check(int(index != len(self.operators)))
         self.operators.append(operator)
         for name in names:
             self.check(self._implement(index, name.encode()))
+        return index
 
     def caller(self, name: str) -> Callable[..., int | None]:
         method = getattr(self, "call_" + name)
@@ -180,7 +181,7 @@ class _Operator:
         rows = {keyword: index for index, (_, keyword) in enumerate(interface.rows)}
         groups = ((structs.INPUT, launcher.positions), (structs.PARAMETER, parameters), (structs.ROWS, rows))
         slots = [
-            structs.Slot(_KINDS[type_.rstrip("?")], type_.endswith("?"), group, names[name])
+            structs.Slot(KINDS[type_.rstrip("?")], type_.endswith("?"), group, names[name])
             for name, type_, _ in entries
             for group, names in groups
             if name in names
@@ -225,10 +226,16 @@ class _Operator:
         context = default_context()
         plan = self.found(context, call)
         positions = self.launcher.positions
+        elements: list[str] = []  # offsets whose last element is a size
+
+        def last(name: str) -> Size:
+            elements.append(name)
+            return last_of(positions[name])
+
         shapes = plan.output_shapes(
             lambda source: size_of(source, _instances.limits_of(self.interface.inputs[source[0]])[1]),
             {symbol: given_rows(index) for symbol, index in self.rows(call).items()},
-            lambda name: last_of(positions[name]),
+            last,
         )
         outputs = {argument.name: index for index, argument in enumerate(plan.signature.outputs)}
         program = [word for shape in shapes for size in shape for word in (*program_of(size), structs.END)]
@@ -242,6 +249,7 @@ class _Operator:
             ),
             max_rows=-1 if plan.max_rows is None else plan.max_rows,
             schema_outputs=structs.array(ctypes.c_int32, (outputs.get(a.name, -1) for a in self.interface.outputs)),
+            needs_handles=bool(elements),
             program_length=len(program),
             program=structs.array(ctypes.c_int64, program),
         )

@@ -6,7 +6,7 @@ import ctypes
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from typing import Any
 
-NONE, TENSOR, REAL, INTEGER, BOOLEAN, TEXT = range(-1, 5)
+REQUIRED, NONE, TENSOR, REAL, INTEGER, BOOLEAN, TEXT = range(-2, 5)
 INPUT, PARAMETER, ROWS = range(3)
 END, CONSTANT, SIZE, NUMBER, GIVEN, LAST, ADD, SUBTRACT, MULTIPLY, DIVIDE, BOUNDED = range(11)
 
@@ -95,6 +95,7 @@ class Plan(ctypes.Structure):
         ("arguments", POINTER(Argument)),
         ("max_rows", c_int32),
         ("schema_outputs", POINTER(c_int32)),
+        ("needs_handles", c_int32),
         ("program_length", c_int64),
         ("program", POINTER(c_int64)),
     ]
@@ -115,6 +116,44 @@ CALLBACKS = {
 
 class Callbacks(ctypes.Structure):
     _fields_ = list(CALLBACKS.items())
+
+
+class Python(ctypes.Structure):
+    _fields_ = [
+        *[(name, c_void_p) for name in ("none", "not_implemented", "recorded", "true_", "false_")],
+        *[(name, c_void_p) for name in ("tensor", "parameter", "float_", "int_", "str", "runtime_error")],
+        ("guard_count", c_int32),
+        ("profiler_count", c_int32),
+        ("guards", POINTER(c_void_p)),
+        *[(name, c_void_p) for name in ("level_of", "level", "is_grad_enabled", "requires_grad", "is_neg")],
+        ("tensors_from_handles", c_void_p),
+        ("dltensor_from_py_object", c_void_p),
+    ]
+
+
+class Names(ctypes.Structure):
+    _fields_ = [("names", POINTER(c_void_p)), ("defaults", POINTER(Value)), ("positional", c_int32)]
+
+
+class ExchangeApi(ctypes.Structure):
+    """DLPackExchangeAPI of DLPack 1.x."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("older", c_void_p),
+        ("managed_tensor_allocator", c_void_p),
+        ("managed_tensor_from_py_object_no_sync", c_void_p),
+        ("managed_tensor_to_py_object_no_sync", c_void_p),
+        ("dltensor_from_py_object_no_sync", c_void_p),
+        ("current_work_stream", c_void_p),
+    ]
+
+
+class MethodDef(ctypes.Structure):
+    """PyMethodDef of Python's stable ABI."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
 def array(kind: Any, values: Any) -> Any:

@@ -6,7 +6,7 @@ All of it follows from the interface of each operator, as the functions for arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,6 +16,7 @@ from .._search import interface
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
+from ._direct import DirectCalls, direct_calls
 from ._launch import Launcher
 from ._native import Library, native_library
 from ._schema import NAMESPACE, function_of, schema_of
@@ -32,9 +33,9 @@ def _operator(name: str) -> Any:
     return _packet(name).default
 
 
-def _direct_name(name: str) -> str:
+def _name_below(name: str) -> str:
     """Of the same operator below autograd. It is no interface: nothing that PyTorch traces has it."""
-    return f"_{name}_direct"
+    return f"_{name}_below_autograd"
 
 
 def _fake(launcher: Launcher) -> Callable[..., Any]:
@@ -58,8 +59,15 @@ def _define(described: Interface, name: str) -> None:
         library.impl(name, autocast_of(described, _operator(name), key), key)
 
 
-def _register(described: Interface, native: Library | None) -> tuple[Launcher, Callable[..., Any]]:
-    """An operator with its schema, kernels, fake implementation and autocast: its launcher, and what computes it."""
+class _Registered(NamedTuple):
+    launcher: Launcher
+    below: Callable[..., Any]  # the operator below autograd
+    direct: Callable[..., Any] | None  # the operator without the dispatcher, where there is such a call
+    compute: Callable[..., Any]  # what computes it where nothing but its kernels is left to be called
+
+
+def _register(described: Interface, native: Library | None, calls: DirectCalls | None) -> _Registered:
+    """An operator with its schema, kernels, fake implementation and autocast."""
     launcher, name = Launcher(described), described.name
     _define(described, name)
     torch.library.register_fake(f"{NAMESPACE}::{name}", _fake(launcher), lib=library)
@@ -67,13 +75,22 @@ def _register(described: Interface, native: Library | None) -> tuple[Launcher, C
         kernel = function_of(described, launcher.run)
         for key in ("CPU", "CUDA"):
             library.impl(name, kernel, key)
-        return launcher, kernel
-    direct = _direct_name(name)
-    _define(described, direct)
-    native.add(launcher, [name, direct])
-    library.impl(direct, torch.library.fallthrough_kernel, "Autograd")
-    library.impl(direct, _redirected(_operator(name)), "Python", with_keyset=True)
-    return launcher, _operator(direct)._op
+        return _Registered(launcher, kernel, None, kernel)
+    below = _name_below(name)
+    _define(described, below)
+    index = native.add(launcher, [name, below])
+    library.impl(below, torch.library.fallthrough_kernel, "Autograd")
+    library.impl(below, _redirected(_operator(name)), "Python", with_keyset=True)
+    op = _operator(below)._op
+    if calls is None:
+        return _Registered(launcher, op, None, op)
+    direct, inner = calls.functions(index)
+
+    def compute(*inputs: Any, **named: Any) -> Any:
+        result = inner(*inputs, **named)
+        return op(*inputs, **named) if result is NotImplemented else result
+
+    return _Registered(launcher, op, direct, compute)
 
 
 def _redirected(op: Any) -> Callable[..., Any]:
@@ -136,13 +153,17 @@ def register_all() -> str:
     _define_seed()
     getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()
-    made = {name: _register(interface(*where), native) for name, where in interfaces().items()}
-    for name, (launcher, compute) in made.items():
-        backward, _ = made.get(launcher.interface.op + "_backward", (None, None))
-        recorder = Recorder(_operator(name), _derivative_of(launcher, backward), launcher.interface, compute)
+    calls = direct_calls(native) if native is not None else None
+    made = {name: _register(interface(*where), native, calls) for name, where in interfaces().items()}
+    for name, registered in made.items():
+        launcher, compute = registered.launcher, registered.compute
+        backward = made.get(launcher.interface.op + "_backward")
+        rule = _derivative_of(launcher, backward and backward.launcher)
+        recorder = Recorder(_operator(name), rule, launcher.interface, compute)
         library.impl(name, recorder.kernel(), "Autograd", with_keyset=True)
         if native is not None:
             from ._front import install  # of functions that PyTorch 2.10 has
 
-            install(_packet(name), compute, recorder.recorded, _raised_as(launcher.interface, native))
+            raised_as = _raised_as(launcher.interface, native)
+            install(_packet(name), registered.direct, registered.below, recorder.recorded, raised_as)
     return "native" if native is not None else "python"

@@ -1,0 +1,139 @@
+"""Calls that do not go through PyTorch's dispatcher, which takes longer to read the arguments than all the rest takes.
+
+A function of libhstujit_torch.so reads tensors through PyTorch's DLPackExchangeAPI, and launches. It returns
+``RECORDED`` where autograd is to record the call, and nothing else has a say in it. It returns ``NotImplemented`` where
+anything has, a mode or a transform, or where an argument is not of the plainest type: then the dispatcher decides, and
+says what is wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from .._library import function_of
+from . import _native_structs as structs
+from ._native import KINDS, Library
+from ._schema import Entry, keywords, positional
+
+_FASTCALL_WITH_KEYWORDS = 0x80 | 0x02  # METH_FASTCALL | METH_KEYWORDS
+
+RECORDED = object()  # in the place of a result
+
+# Names that functions of the library look up, and whatever else they borrow.
+_borrowed: list[Any] = []
+
+
+def _address(lent: Any) -> int:
+    _borrowed.append(lent)
+    return id(lent)
+
+
+def _view_function() -> int:
+    """The address of what describes a tensor as a DLTensor; 0 before PyTorch 2.10."""
+    capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if type(capsule).__name__ != "PyCapsule":
+        return 0
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    api = structs.ExchangeApi.from_address(pointer(capsule, b"dlpack_exchange_api"))
+    return (api.dltensor_from_py_object_no_sync or 0) if api.major == 1 else 0
+
+
+def _profilers() -> list[Callable[[], Any]]:
+    """Each is true where somebody lists what the dispatcher calls."""
+    return [torch._C._autograd._profiler_enabled]
+
+
+def _guards() -> list[Callable[[], Any]]:
+    """Each is true where more than kernels has a say in what an operator does."""
+    return [
+        torch._C._len_torch_dispatch_stack,
+        torch._C._len_torch_function_stack,
+        torch._C._are_functorch_transforms_active,
+        torch._C._is_any_autocast_enabled,
+        torch._C._get_tracing_state,
+    ]
+
+
+class DirectCalls:
+    """Makes functions of the operators that a library knows."""
+
+    def __init__(self, library: Library) -> None:
+        self.library, self.methods = library, library.library
+        self.call = ctypes.cast(function_of(self.methods, "hstujit_torch_call"), ctypes.c_void_p).value
+        self.set_names = function_of(self.methods, "hstujit_torch_set_names")
+        self.set_names.restype, self.set_names.argtypes = None, [ctypes.c_int, ctypes.POINTER(structs.Names)]
+        self.make = ctypes.pythonapi.PyCFunction_NewEx
+        self.make.restype = ctypes.py_object
+        self.make.argtypes = [ctypes.POINTER(structs.MethodDef), ctypes.py_object, ctypes.c_void_p]
+
+    def functions(self, index: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """What calls an operator, or returns NotImplemented, with the arguments of its schema.
+
+        The second one is for where it is known already that nothing but the operator's kernels is left to be called.
+        """
+        interface = self.library.operators[index].interface
+        in_order, named = positional(interface), keywords(interface)
+        entries = in_order + named
+        described = structs.Names(
+            names=structs.array(ctypes.c_void_p, (_address(sys.intern(name)) for name, _, _ in entries)),
+            defaults=structs.array(structs.Value, (_default(entry) for entry in entries)),
+            positional=len(in_order),
+        )
+        self.set_names(index, ctypes.byref(described))
+        method = structs.MethodDef(interface.name.encode(), self.call, _FASTCALL_WITH_KEYWORDS, None)
+        _borrowed.append(method)
+        return self.make(ctypes.byref(method), index, None), self.make(ctypes.byref(method), -1 - index, None)
+
+
+def direct_calls(library: Library) -> DirectCalls | None:
+    """None where this PyTorch has not what they need."""
+    view = _view_function()
+    take = getattr(torch._C._aoti, "alloc_tensors_by_stealing_from_void_ptrs", None)
+    if not view or take is None:
+        return None
+    try:
+        profilers = [_address(guard) for guard in _profilers()]
+        guards = profilers + [_address(guard) for guard in _guards()]
+    except AttributeError:
+        return None
+    python = structs.Python(
+        **{name: _address(value) for name, value in {
+            "none": None, "not_implemented": NotImplemented, "recorded": RECORDED, "true_": True, "false_": False,
+            "tensor": torch.Tensor, "parameter": torch.nn.Parameter, "float_": float, "int_": int, "str": str,
+            "runtime_error": RuntimeError, "level_of": forward_ad, "level": "_current_level",
+            "is_grad_enabled": torch.is_grad_enabled, "requires_grad": "requires_grad",
+            "is_neg": torch.Tensor.is_neg, "tensors_from_handles": take,
+        }.items()},
+        guard_count=len(guards),
+        profiler_count=len(profilers),
+        guards=structs.array(ctypes.c_void_p, guards),
+        dltensor_from_py_object=view,
+    )  # fmt: skip
+    opened = function_of(library.library, "hstujit_torch_open_python")
+    opened.restype, opened.argtypes = ctypes.c_int, [ctypes.POINTER(structs.Python)]
+    return None if opened(ctypes.byref(python)) else DirectCalls(library)
+
+
+def _default(entry: Entry) -> structs.Value:
+    _, type_, default = entry
+    if default is ...:
+        return structs.Value(kind=structs.REQUIRED)
+    if default is None:
+        return structs.Value(kind=structs.NONE)
+    value = structs.Value(kind=KINDS[type_.rstrip("?")])
+    if value.kind == structs.REAL:
+        value.real = default
+    elif value.kind == structs.TEXT:
+        text = ctypes.create_string_buffer(default.encode())
+        _borrowed.append(text)
+        value.text, value.size = ctypes.addressof(text), len(text.value)
+    else:
+        value.integer = default
+    return value
