@@ -11,6 +11,7 @@
 namespace hstujit::torch {
 
 inline constexpr int kMaxArguments = 64;  // of a schema, and of a launch
+inline constexpr int kMaxOutputs = 16;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
 
 const Functions& functions();

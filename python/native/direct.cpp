@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::ptrdiff_t kLongestText = 1 << 20;
 
+// Why there is no result.
+enum class Outcome {
+  kUndecided,  // the dispatcher decides
+  kRecorded,   // autograd is to record the call
+  kFailed,
+};
+
 PyObject* object(void* borrowed) { return static_cast<PyObject*>(borrowed); }
 
 // A new reference, which may be none.
@@ -224,34 +231,67 @@ bool compute(Registered& registered, const Arguments& arguments, std::span<Owned
   return true;
 }
 
+// The outputs. Where there are none, `outcome` says why, and an exception of Python may be set.
+PyObject* compute(Registered& called, Caller caller, const Names& names, const Passed& passed, Outcome& outcome) {
+  outcome = Outcome::kUndecided;
+  if (is_anything_in_force(caller)) return nullptr;
+  PythonArguments arguments(called.op, names, caller == Caller::kAnyone && is_grad_enabled());
+  if (!arguments.read(passed.values, passed.positional, passed.keywords)) return nullptr;
+  if (arguments.are_recorded()) {
+    outcome = Outcome::kRecorded;
+    return nullptr;
+  }
+  std::array<OwnedTensor, kMaxOutputs> made;
+  const std::span outputs(made.data(), static_cast<std::size_t>(called.op.outputs));
+  try {
+    if (!compute(called, arguments, outputs)) return nullptr;
+  } catch (const std::exception& error) {
+    python().functions.PyErr_SetString(object(python().objects.runtime_error), error.what());
+    outcome = Outcome::kFailed;
+    return nullptr;
+  }
+  return result_of(outputs);
+}
+
 PyObject* returned(void* borrowed) {
   python().functions.Py_IncRef(object(borrowed));
   return object(borrowed);
 }
 
-PyObject* undecided() {
-  python().functions.PyErr_Clear();
-  return returned(python().objects.not_implemented);
+// A call of `otherwise` with whether autograd records the call, the tuple of its arguments, and the dict of keywords.
+PyObject* call_otherwise(PyObject* otherwise, bool is_recorded, const Passed& passed) {
+  const Python& used = python();
+  const PythonFunctions& called = used.functions;
+  const Reference arguments(called.PyTuple_New(static_cast<std::ptrdiff_t>(passed.positional)));
+  const Reference keywords(called.PyDict_New());
+  if (!arguments.get() || !keywords.get()) return nullptr;
+  for (std::size_t i = 0; i < passed.positional; ++i) {
+    called.Py_IncRef(passed.values[i]);
+    if (called.PyTuple_SetItem(arguments.get(), static_cast<std::ptrdiff_t>(i), passed.values[i])) return nullptr;
+  }
+  const std::ptrdiff_t named = passed.keywords ? called.PyTuple_Size(passed.keywords) : 0;
+  for (std::ptrdiff_t i = 0; i < named; ++i) {
+    PyObject* const name = called.PyTuple_GetItem(passed.keywords, i);
+    if (called.PyDict_SetItem(keywords.get(), name, passed.values[passed.positional + static_cast<std::size_t>(i)]))
+      return nullptr;
+  }
+  PyObject* const flag = object(is_recorded ? used.objects.true_ : used.objects.false_);
+  return called.PyObject_CallFunctionObjArgs(otherwise, flag, arguments.get(), keywords.get(), nullptr);
 }
 
 }  // namespace
 
-PyObject* call_directly(std::size_t op, Caller caller, const Names& names, PyObject* const* values,
-                        std::size_t positional, PyObject* keywords) {
-  Registered& called = registered(op);
-  if (is_anything_in_force(caller)) return undecided();
-  PythonArguments arguments(called.op, names, caller == Caller::kAnyone && is_grad_enabled());
-  if (!arguments.read(values, positional, keywords)) return undecided();
-  if (arguments.are_recorded()) return returned(python().objects.recorded);
-  std::array<OwnedTensor, kMaxArguments> made;
-  const std::span outputs(made.data(), static_cast<std::size_t>(called.op.outputs));
-  try {
-    if (!compute(called, arguments, outputs)) return undecided();
-  } catch (const std::exception& error) {
-    python().functions.PyErr_SetString(object(python().objects.runtime_error), error.what());
-    return nullptr;
+PyObject* call_directly(std::size_t op, Caller caller, const Names& names, const Passed& passed) {
+  Outcome outcome;
+  PyObject* const result = compute(registered(op), caller, names, passed, outcome);
+  if (result) return result;
+  if (caller == Caller::kAnyone && names.otherwise) {
+    python().functions.PyErr_Clear();
+    return call_otherwise(names.otherwise, outcome == Outcome::kRecorded, passed);
   }
-  return result_of(outputs);
+  if (outcome == Outcome::kFailed) return nullptr;
+  python().functions.PyErr_Clear();
+  return returned(python().objects.not_implemented);
 }
 
 }  // namespace hstujit::torch

@@ -23,6 +23,14 @@ struct Names {
   std::vector<PyObject*> names;               // of each slot
   std::vector<hstujit_torch_value> defaults;  // of each slot
   std::size_t positional = 0;
+  PyObject* otherwise = nullptr;
+};
+
+// The arguments of a function of Python with METH_FASTCALL and METH_KEYWORDS.
+struct Passed {
+  PyObject* const* values;  // without a keyword, then with one
+  std::size_t positional;
+  PyObject* keywords;  // a tuple, or nullptr
 };
 
 Python& python();
@@ -32,10 +40,9 @@ enum class Caller {
   kKernel,  // of autograd's: it knows that nothing but the operator's kernels is left to be called
 };
 
-// The operator's outputs; `recorded` where autograd is to record anyone's call; NotImplemented where anything else has
-// a say in it, or where an argument is not of the plainest type: then the dispatcher decides. nullptr with an exception
-// of Python.
-PyObject* call_directly(std::size_t op, Caller caller, const Names& names, PyObject* const* values,
-                        std::size_t positional, PyObject* keywords);
+// The operator's outputs, where nothing but its kernels has a say in the call and every argument is of the plainest type.
+// Else what `otherwise` returns of anyone's call, which it is told whether autograd is to record; and NotImplemented of a
+// kernel's. nullptr with an exception of Python.
+PyObject* call_directly(std::size_t op, Caller caller, const Names& names, const Passed& passed);
 
 }  // namespace hstujit::torch

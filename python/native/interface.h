@@ -116,7 +116,7 @@ struct hstujit_torch_plan {
 
 // What calls without the dispatcher need of Python and PyTorch: borrowed, and there as long as the process.
 struct hstujit_torch_python {
-  void *none, *not_implemented, *recorded, *true_, *false_;
+  void *none, *not_implemented, *true_, *false_;
   void *tensor, *parameter, *float_, *int_, *str;  // types
   void* runtime_error;
   std::int32_t guard_count, profiler_count;
@@ -134,6 +134,7 @@ struct hstujit_torch_names {
   void* const* names;                   // interned, of each slot
   const hstujit_torch_value* defaults;  // of each slot; HSTUJIT_TORCH_REQUIRED where there is none
   std::int32_t positional;              // slots that need no keyword
+  void* otherwise;  // callable: whether autograd is to record the call, the tuple of its arguments, the dict of keywords
 };
 
 // What is done in Python: seldom, and never with a lock of this library. All take the GIL. One that fails returns 1 and

@@ -87,8 +87,8 @@ class Launch {
   const std::int32_t index_;
   const Arguments& arguments_;
   Plan& plan_;
-  std::array<OwnedTensor, kMaxArguments> outputs_;
-  std::array<std::int64_t, kMaxArguments * kMaxRank> sizes_, strides_;  // of outputs, kMaxRank each
+  std::array<OwnedTensor, kMaxOutputs> outputs_;
+  std::array<std::int64_t, kMaxOutputs * kMaxRank> sizes_, strides_;  // of outputs, kMaxRank each
   std::array<hstujit_value, kMaxArguments> values_;
   std::array<DLTensor, kMaxArguments> tensors_;
   std::array<std::uint64_t, kMaxArguments> bits_;
@@ -113,7 +113,7 @@ bool Launch::has_room(std::span<const std::int64_t> sizes) const {
 }
 
 void Launch::allocate() {
-  std::array<std::int64_t, kMaxArguments * kMaxRank> packed;
+  std::array<std::int64_t, kMaxOutputs * kMaxRank> packed;
   Last last;
   if (!evaluate(plan_.program, arguments_, packed, last) || !has_room(packed)) {
     check_callback(callbacks().explain(index_, &arguments_.call(), last.input, last.value));
@@ -239,7 +239,7 @@ void launch(const Registered& registered, const Arguments& arguments, Plan& plan
 void launch(Registered& registered, StableIValue* stack) {
   StackArguments arguments(registered.op, stack);
   arguments.describe();
-  std::array<OwnedTensor, kMaxArguments> made;
+  std::array<OwnedTensor, kMaxOutputs> made;
   const std::span outputs(made.data(), static_cast<std::size_t>(registered.op.outputs));
   launch(registered, arguments, *plan_of(registered, arguments), outputs);
   // Nothing fails once the stack has an output.

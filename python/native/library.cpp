@@ -135,7 +135,7 @@ HSTUJIT_API int hstujit_torch_add_operator(const hstujit_torch_operator* describ
   State& opened = state();
   const auto& [slot_count, slots, inputs, parameters, rows, outputs, first, axis_count, axes, form_count, forms] =
       *described;
-  if (opened.count == kMaxOperators || slot_count > kMaxArguments || outputs > kMaxArguments) {
+  if (opened.count == kMaxOperators || slot_count > kMaxArguments || outputs > kMaxOutputs) {
     refuse("there are more operators, or arguments of one, than this library has room for");
     return -1;
   }
@@ -188,6 +188,7 @@ HSTUJIT_API void hstujit_torch_set_names(int op, const hstujit_torch_names* give
   for (std::size_t i = 0; i < count; ++i) names.names.push_back(static_cast<PyObject*>(given->names[i]));
   names.defaults.assign(given->defaults, given->defaults + count);
   names.positional = static_cast<std::size_t>(given->positional);
+  names.otherwise = static_cast<PyObject*>(given->otherwise);
 }
 
 // What Python makes a function of, with METH_FASTCALL and METH_KEYWORDS, bound to the number of an operator; to -1 less
@@ -197,7 +198,7 @@ HSTUJIT_API PyObject* hstujit_torch_call(PyObject* op, PyObject* const* values, 
   const long long number = python().functions.PyLong_AsLongLong(op);
   const auto index = static_cast<std::size_t>(number < 0 ? -1 - number : number);
   const Caller caller = number < 0 ? Caller::kKernel : Caller::kAnyone;
-  return call_directly(index, caller, state().names[index], values, static_cast<std::size_t>(positional), keywords);
+  return call_directly(index, caller, state().names[index], {values, static_cast<std::size_t>(positional), keywords});
 }
 
 // Forgets every plan: they are of another context from now on.

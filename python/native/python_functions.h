@@ -27,6 +27,10 @@ struct PyThreadState;
   X(int, PyUnicode_Compare, (PyObject*, PyObject*))                     \
   X(std::ptrdiff_t, PyTuple_Size, (PyObject*))                          \
   X(PyObject*, PyTuple_GetItem, (PyObject*, std::ptrdiff_t))            \
+  X(PyObject*, PyTuple_New, (std::ptrdiff_t))                                         \
+  X(int, PyTuple_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))                     \
+  X(PyObject*, PyDict_New, ())                                                        \
+  X(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))                           \
   X(PyObject*, PyList_New, (std::ptrdiff_t))                            \
   X(int, PyList_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))        \
   X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))             \

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import unittest
 import warnings
+from unittest import mock
 
 from torch_support import torch
 
@@ -23,7 +24,6 @@ if torch:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     import hstujit.torch  # noqa: F811
-    from hstujit.torch._direct import RECORDED
 
     ops = torch.ops.hstujit
 
@@ -37,8 +37,20 @@ def arguments(**more):
     return (q, k, v, *rest), {"precision": "ieee", **more}
 
 
+RECORDED = object()
+
+
 def directly(*inputs, op="hstu_attention", **named):
-    return getattr(ops, op)._hstujit_direct(*inputs, **named)
+    """What a call gives without the dispatcher. RECORDED where autograd is to record it, else NotImplemented."""
+    called = getattr(ops, op)
+    with mock.patch.object(
+        called._hstujit_front, "call", lambda recorded, *_: RECORDED if recorded else NotImplemented
+    ):
+        return called(*inputs, **named)
+
+
+def below(*inputs, op="hstu_attention", **named):
+    return getattr(ops, op)._hstujit_front.below(*inputs, **named)
 
 
 def at_once(result):
@@ -56,7 +68,7 @@ class Direct(unittest.TestCase):
                 if result is NotImplemented:  # the sizes of its outputs are in tensors
                     through += 1
                     continue
-                expected = getattr(ops, op)._hstujit_below(*inputs, **named)
+                expected = below(*inputs, op=op, **named)
                 self.assertEqual(type(result), type(expected))
                 for ours, theirs in zip(at_once(result), at_once(expected), strict=True):
                     torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
@@ -65,7 +77,7 @@ class Direct(unittest.TestCase):
 
     def test_in_any_order_and_with_parameters(self):
         (q, k, v, offsets, length, alpha), named = arguments(max_attn_len=2, score="gelu")
-        expected = ops.hstu_attention._hstujit_below(q, k, v, offsets, length, alpha, **named)
+        expected = below(q, k, v, offsets, length, alpha, **named)
         given = {"alpha": alpha, **named, "v": v, "max_seq_len": length, "seq_offsets": offsets, "k": k}
         self.assertTrue(torch.equal(directly(q, **given), expected))
         text = "".join(["al", "pha"])  # a name that is not interned
@@ -76,7 +88,7 @@ class Direct(unittest.TestCase):
         (q, k, v, offsets, length, _), named = arguments()
         with torch.no_grad():
             result = directly(torch.nn.Parameter(q), k, v, offsets, length, 1, **named)
-        self.assertTrue(torch.equal(result, ops.hstu_attention._hstujit_below(q, k, v, offsets, length, 1.0, **named)))
+        self.assertTrue(torch.equal(result, below(q, k, v, offsets, length, 1.0, **named)))
 
     def test_what_autograd_records(self):
         (q, *rest), named = arguments()
@@ -185,8 +197,8 @@ class Direct(unittest.TestCase):
             directly(*inputs, **named)
             directly(x, x, op="layer_norm_backward")  # several outputs
             directly(inputs[0].double(), *inputs[1:], **named)
-            with self.assertRaises(RuntimeError):
-                directly(*inputs, score="softmax")
+            with self.assertRaises(errors.InvalidConfigError):
+                ops.hstu_attention(*inputs, score="softmax")
 
         values = (None, NotImplemented, *inputs)
         calls()
@@ -217,7 +229,7 @@ import torch
 import hstujit.torch
 assert hstujit.torch.dispatch == "native"
 op = torch.ops.hstujit.layer_norm
-assert op._hstujit_direct is None
+assert not isinstance(type(op).__call__, type(len)) and not isinstance(type(op.default).__call__, type(len))
 x = torch.randn(3, 16, requires_grad=True)
 op(x).sum().backward()
 print(x.grad.shape, op(x.detach()).shape)

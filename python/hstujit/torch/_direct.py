@@ -1,9 +1,8 @@
 """Calls that do not go through PyTorch's dispatcher, which takes longer to read the arguments than all the rest takes.
 
-A function of libhstujit_torch.so reads tensors through PyTorch's DLPackExchangeAPI, and launches. It returns
-``RECORDED`` where autograd is to record the call, and nothing else has a say in it. It returns ``NotImplemented`` where
-anything has, a mode or a transform, or where an argument is not of the plainest type: then the dispatcher decides, and
-says what is wrong.
+A function of libhstujit_torch.so, which Python calls as any of its own in C, reads tensors through PyTorch's
+DLPackExchangeAPI, and launches. Where anything but the operator's kernels has a say in a call, autograd, a mode or a
+transform, where an argument is not of the plainest type, and where a call fails, a function in Python is asked instead.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from ._schema import Entry, keywords, positional
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02  # METH_FASTCALL | METH_KEYWORDS
 
-RECORDED = object()  # in the place of a result
+# Whether autograd is to record the call, its arguments, and its keywords.
+Otherwise = Callable[[bool, "tuple[Any, ...]", "dict[str, Any]"], Any]
 
 # Names that functions of the library look up, and whatever else they borrow.
 _borrowed: list[Any] = []
@@ -57,7 +57,7 @@ def _guards() -> list[Callable[[], Any]]:
         torch._C._len_torch_function_stack,
         torch._C._are_functorch_transforms_active,
         torch._C._is_any_autocast_enabled,
-        torch._C._get_tracing_state,
+        torch._C._is_tracing,
     ]
 
 
@@ -73,10 +73,11 @@ class DirectCalls:
         self.make.restype = ctypes.py_object
         self.make.argtypes = [ctypes.POINTER(structs.MethodDef), ctypes.py_object, ctypes.c_void_p]
 
-    def functions(self, index: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """What calls an operator, or returns NotImplemented, with the arguments of its schema.
+    def functions(self, index: int, otherwise: Otherwise) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Two functions that call an operator, with the arguments of its schema.
 
-        The second one is for where it is known already that nothing but the operator's kernels is left to be called.
+        The first one is for anyone. The second one is for where it is known already that nothing but the operator's
+        kernels is left to be called: it returns NotImplemented where it would have to ask.
         """
         interface = self.library.operators[index].interface
         in_order, named = positional(interface), keywords(interface)
@@ -85,6 +86,7 @@ class DirectCalls:
             names=structs.array(ctypes.c_void_p, (_address(sys.intern(name)) for name, _, _ in entries)),
             defaults=structs.array(structs.Value, (_default(entry) for entry in entries)),
             positional=len(in_order),
+            otherwise=_address(otherwise),
         )
         self.set_names(index, ctypes.byref(described))
         method = structs.MethodDef(interface.name.encode(), self.call, _FASTCALL_WITH_KEYWORDS, None)
@@ -105,7 +107,7 @@ def direct_calls(library: Library) -> DirectCalls | None:
         return None
     python = structs.Python(
         **{name: _address(value) for name, value in {
-            "none": None, "not_implemented": NotImplemented, "recorded": RECORDED, "true_": True, "false_": False,
+            "none": None, "not_implemented": NotImplemented, "true_": True, "false_": False,
             "tensor": torch.Tensor, "parameter": torch.nn.Parameter, "float_": float, "int_": int, "str": str,
             "runtime_error": RuntimeError, "level_of": forward_ad, "level": "_current_level",
             "is_grad_enabled": torch.is_grad_enabled, "requires_grad": "requires_grad",

@@ -120,7 +120,7 @@ class Callbacks(ctypes.Structure):
 
 class Python(ctypes.Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("none", "not_implemented", "recorded", "true_", "false_")],
+        *[(name, c_void_p) for name in ("none", "not_implemented", "true_", "false_")],
         *[(name, c_void_p) for name in ("tensor", "parameter", "float_", "int_", "str", "runtime_error")],
         ("guard_count", c_int32),
         ("profiler_count", c_int32),
@@ -132,7 +132,12 @@ class Python(ctypes.Structure):
 
 
 class Names(ctypes.Structure):
-    _fields_ = [("names", POINTER(c_void_p)), ("defaults", POINTER(Value)), ("positional", c_int32)]
+    _fields_ = [
+        ("names", POINTER(c_void_p)),
+        ("defaults", POINTER(Value)),
+        ("positional", c_int32),
+        ("otherwise", c_void_p),
+    ]
 
 
 class ExchangeApi(ctypes.Structure):

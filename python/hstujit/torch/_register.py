@@ -6,7 +6,7 @@ All of it follows from the interface of each operator, as the functions for arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -21,6 +21,9 @@ from ._launch import Launcher
 from ._native import Library, native_library
 from ._schema import NAMESPACE, function_of, schema_of
 from ._shapes import check_shapes
+
+if TYPE_CHECKING:
+    from ._front import Front
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
@@ -61,9 +64,8 @@ def _define(described: Interface, name: str) -> None:
 
 class _Registered(NamedTuple):
     launcher: Launcher
-    below: Callable[..., Any]  # the operator below autograd
-    direct: Callable[..., Any] | None  # the operator without the dispatcher, where there is such a call
     compute: Callable[..., Any]  # what computes it where nothing but its kernels is left to be called
+    front: Front | None  # with kernels in C++
 
 
 def _register(described: Interface, native: Library | None, calls: DirectCalls | None) -> _Registered:
@@ -75,22 +77,27 @@ def _register(described: Interface, native: Library | None, calls: DirectCalls |
         kernel = function_of(described, launcher.run)
         for key in ("CPU", "CUDA"):
             library.impl(name, kernel, key)
-        return _Registered(launcher, kernel, None, kernel)
+        return _Registered(launcher, kernel, None)
+    from ._front import Front  # of functions that PyTorch 2.10 has
+
     below = _name_below(name)
     _define(described, below)
     index = native.add(launcher, [name, below])
     library.impl(below, torch.library.fallthrough_kernel, "Autograd")
     library.impl(below, _redirected(_operator(name)), "Python", with_keyset=True)
     op = _operator(below)._op
+    front = Front(_packet(name), op, _raised_as(described, native))
     if calls is None:
-        return _Registered(launcher, op, None, op)
-    direct, inner = calls.functions(index)
+        front.install(None)
+        return _Registered(launcher, op, front)
+    direct, inner = calls.functions(index, front.otherwise)
+    front.install(direct)
 
     def compute(*inputs: Any, **named: Any) -> Any:
         result = inner(*inputs, **named)
         return op(*inputs, **named) if result is NotImplemented else result
 
-    return _Registered(launcher, op, direct, compute)
+    return _Registered(launcher, compute, front)
 
 
 def _redirected(op: Any) -> Callable[..., Any]:
@@ -156,14 +163,11 @@ def register_all() -> str:
     calls = direct_calls(native) if native is not None else None
     made = {name: _register(interface(*where), native, calls) for name, where in interfaces().items()}
     for name, registered in made.items():
-        launcher, compute = registered.launcher, registered.compute
+        launcher = registered.launcher
         backward = made.get(launcher.interface.op + "_backward")
         rule = _derivative_of(launcher, backward and backward.launcher)
-        recorder = Recorder(_operator(name), rule, launcher.interface, compute)
+        recorder = Recorder(_operator(name), rule, launcher.interface, registered.compute)
         library.impl(name, recorder.kernel(), "Autograd", with_keyset=True)
-        if native is not None:
-            from ._front import install  # of functions that PyTorch 2.10 has
-
-            raised_as = _raised_as(launcher.interface, native)
-            install(_packet(name), registered.direct, registered.below, recorder.recorded, raised_as)
+        if registered.front is not None:
+            registered.front.recorded = recorder.recorded
     return "native" if native is not None else "python"
