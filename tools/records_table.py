@@ -25,8 +25,8 @@ def render(folder):
         except KeyError as missing:
             raise Mistake(f"{path}: {missing} is missing") from missing
     devices = sorted(days)
-    lines = [f"{counts.total()} records, tuned on an " + ", and on an ".join(
-        f"{device} ({', '.join(sorted(days[device]))})" for device in devices) + ":", ""] if devices else ["No record.", ""]
+    lines = [f"{counts.total()} records, tuned on:", "", *(f"- an {device}: {', '.join(sorted(days[device]))}" for device in devices), ""]
+    lines = lines if devices else ["No record.", ""]
     lines += ["| operator | direction | " + " | ".join(devices) + " |", "|---|---|" + "--:|" * len(devices)]
     for op, direction in sorted({(op, direction) for op, direction, _ in counts}):
         cells = [f"`{op}`", direction, *(str(counts[op, direction, device] or "–") for device in devices)]

@@ -32,7 +32,7 @@ class RecordsTable(unittest.TestCase):
         self.assertEqual(self.run_script("--check").returncode, 1)
         self.assertEqual(self.run_script().returncode, 0)
         text = self.page.read_text()
-        self.assertIn("3 records, tuned on an GPU A (2026-01-02), and on an GPU B (2026-01-03):", text)
+        self.assertIn("3 records, tuned on:\n\n- an GPU A: 2026-01-02\n- an GPU B: 2026-01-03\n", text)
         self.assertIn("| operator | direction | GPU A | GPU B |", text)
         self.assertIn("| `addmm` | forward | 2 | – |", text)
         self.assertIn("| `layer_norm` | backward | – | 1 |", text)
