@@ -89,13 +89,18 @@ def peer_times(baseline, ours, pair):
     return times
 
 
+def speedup(peers):
+    """How many times as long as ours the shortest of these times is, None without any."""
+    return min((theirs / ours for theirs, _, ours in filter(None, peers)), default=None)
+
+
 def format_row(row, baseline, pair):
     ours = row["median_ms"]
     peers = peer_times(baseline, ours, pair)
     cells = [row["name"], f"{row['rows']:,}", f"**{ours:.3f}** ± {100 * row['spread']:.1f} %"]
     cells += ["–" if peer is None else f"{peer[0]:.3f}{peer[1]}" for peer in peers]
-    ratios = [theirs / ours for theirs, _, ours in filter(None, peers)]
-    cells.append(f"**{min(ratios):.2f}×**" if ratios else "–")
+    ratio = speedup(peers)
+    cells.append(f"**{ratio:.2f}×**" if ratio else "–")
     cells.append(f"{row['limit_ms']:.3f} ({row['limit_by']})")
     cells.append(f"{100 * row['fraction_of_limit']:.0f} %")
     return "| " + " | ".join(cells) + " |", {peer[1] for peer in peers if peer and peer[1]}

@@ -8,7 +8,9 @@ import argparse
 import pathlib
 import sys
 
-from bench_table import DIRECTIONS, Mistake, ROOT, all_reports, bring_in_step, chosen_report, load, peer_times, rows_of
+from bench_table import (
+    DIRECTIONS, Mistake, ROOT, all_reports, beside, bring_in_step, chosen_report, load, peer_times, rows_of, speedup,
+)
 
 COLOURS = {"forward": "#2f6fab", "backward": "#d98032"}
 LEFT, TOP, WIDTH = 130, 58, 470  # of the bars' field; the width is that of the largest ratio
@@ -24,10 +26,14 @@ def ratios(reports, baselines):
         if not chosen:
             continue
         gpus.append(chosen[1]["environment"]["gpu"])
+        pairs = beside(chosen[1])
         for row in rows_of(chosen[1], direction):
-            known = [peer[0] for peer in peer_times(baselines.get(row["name"], {}).get(key, {})) if peer is not None]
-            if "median_ms" in row and known:
-                found.setdefault(row["name"], {})[direction] = min(known) / row["median_ms"]
+            if "median_ms" not in row:
+                continue
+            name = row["name"]
+            ratio = speedup(peer_times(baselines.get(name, {}).get(key, {}), row["median_ms"], pairs.get((name, direction))))
+            if ratio:
+                found.setdefault(name, {})[direction] = ratio
     return found, sorted(set(gpus))
 
 

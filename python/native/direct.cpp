@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <string>
 
 #include "python/native/launch.h"
 
@@ -10,13 +11,6 @@ namespace hstujit::torch {
 namespace {
 
 constexpr std::ptrdiff_t kLongestText = 1 << 20;
-
-// Why there is no result.
-enum class Outcome {
-  kUndecided,  // the dispatcher decides
-  kRecorded,   // autograd is to record the call
-  kFailed,
-};
 
 PyObject* object(void* borrowed) { return static_cast<PyObject*>(borrowed); }
 
@@ -231,39 +225,36 @@ bool compute(Registered& registered, const Arguments& arguments, std::span<Owned
   return true;
 }
 
-// The outputs. Where there are none, `outcome` says why, and an exception of Python may be set.
-PyObject* compute(Registered& called, Caller caller, const Names& names, const Passed& passed, Outcome& outcome) {
-  outcome = Outcome::kUndecided;
-  if (is_anything_in_force(caller)) return nullptr;
+// What comes of a call without the dispatcher.
+struct Outcome {
+  PyObject* result = nullptr;  // a new reference; with none, the dispatcher decides unless one of these is set
+  bool is_recorded = false;    // autograd is to record the call
+  std::string failure;         // why the call is refused
+};
+
+Outcome compute(Registered& called, Caller caller, const Names& names, const Passed& passed) {
+  if (is_anything_in_force(caller)) return {};
   PythonArguments arguments(called.op, names, caller == Caller::kAnyone && is_grad_enabled());
-  if (!arguments.read(passed.values, passed.positional, passed.keywords)) return nullptr;
-  if (arguments.are_recorded()) {
-    outcome = Outcome::kRecorded;
-    return nullptr;
-  }
+  if (!arguments.read(passed.values, passed.positional, passed.keywords)) return {};
+  if (arguments.are_recorded()) return {nullptr, true, {}};
   std::array<OwnedTensor, kMaxOutputs> made;
   const std::span outputs(made.data(), static_cast<std::size_t>(called.op.outputs));
   try {
-    if (!compute(called, arguments, outputs)) return nullptr;
+    if (!compute(called, arguments, outputs)) return {};
   } catch (const std::exception& error) {
-    python().functions.PyErr_SetString(object(python().objects.runtime_error), error.what());
-    outcome = Outcome::kFailed;
-    return nullptr;
+    return {nullptr, false, error.what()};
   }
-  return result_of(outputs);
+  return {result_of(outputs), false, {}};
 }
 
-PyObject* returned(void* borrowed) {
-  python().functions.Py_IncRef(object(borrowed));
-  return object(borrowed);
-}
-
-// A call of `otherwise` with whether autograd records the call, the tuple of its arguments, and the dict of keywords.
-PyObject* call_otherwise(PyObject* otherwise, bool is_recorded, const Passed& passed) {
+// A call of `otherwise` with whether autograd records the call, why it failed or None, the tuple of its arguments, and
+// the dict of its keywords.
+PyObject* call_otherwise(PyObject* otherwise, const Outcome& outcome, const Passed& passed) {
   const Python& used = python();
   const PythonFunctions& called = used.functions;
   const Reference arguments(called.PyTuple_New(static_cast<std::ptrdiff_t>(passed.positional)));
   const Reference keywords(called.PyDict_New());
+  const Reference failure(outcome.failure.empty() ? nullptr : called.PyUnicode_FromString(outcome.failure.c_str()));
   if (!arguments.get() || !keywords.get()) return nullptr;
   for (std::size_t i = 0; i < passed.positional; ++i) {
     called.Py_IncRef(passed.values[i]);
@@ -275,23 +266,25 @@ PyObject* call_otherwise(PyObject* otherwise, bool is_recorded, const Passed& pa
     if (called.PyDict_SetItem(keywords.get(), name, passed.values[passed.positional + static_cast<std::size_t>(i)]))
       return nullptr;
   }
-  PyObject* const flag = object(is_recorded ? used.objects.true_ : used.objects.false_);
-  return called.PyObject_CallFunctionObjArgs(otherwise, flag, arguments.get(), keywords.get(), nullptr);
+  return called.PyObject_CallFunctionObjArgs(
+      otherwise, object(outcome.is_recorded ? used.objects.true_ : used.objects.false_),
+      failure.get() ? failure.get() : object(used.objects.none), arguments.get(), keywords.get(), nullptr);
 }
 
 }  // namespace
 
 PyObject* call_directly(std::size_t op, Caller caller, const Names& names, const Passed& passed) {
-  Outcome outcome;
-  PyObject* const result = compute(registered(op), caller, names, passed, outcome);
-  if (result) return result;
-  if (caller == Caller::kAnyone && names.otherwise) {
-    python().functions.PyErr_Clear();
-    return call_otherwise(names.otherwise, outcome == Outcome::kRecorded, passed);
+  const Python& used = python();
+  const Outcome outcome = compute(registered(op), caller, names, passed);
+  if (outcome.result) return outcome.result;
+  used.functions.PyErr_Clear();
+  if (caller == Caller::kAnyone) return call_otherwise(names.otherwise, outcome, passed);
+  if (!outcome.failure.empty()) {
+    used.functions.PyErr_SetString(object(used.objects.runtime_error), outcome.failure.c_str());
+    return nullptr;
   }
-  if (outcome == Outcome::kFailed) return nullptr;
-  python().functions.PyErr_Clear();
-  return returned(python().objects.not_implemented);
+  used.functions.Py_IncRef(object(used.objects.not_implemented));
+  return object(used.objects.not_implemented);
 }
 
 }  // namespace hstujit::torch

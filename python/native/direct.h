@@ -40,9 +40,9 @@ enum class Caller {
   kKernel,  // of autograd's: it knows that nothing but the operator's kernels is left to be called
 };
 
-// The operator's outputs, where nothing but its kernels has a say in the call and every argument is of the plainest type.
-// Else what `otherwise` returns of anyone's call, which it is told whether autograd is to record; and NotImplemented of a
-// kernel's. nullptr with an exception of Python.
+// The operator's outputs, where nothing but its kernels has a say in the call and every argument is of the plainest
+// type. Else what `otherwise` returns of anyone's call, and NotImplemented of a kernel's. nullptr with an exception of
+// Python.
 PyObject* call_directly(std::size_t op, Caller caller, const Names& names, const Passed& passed);
 
 }  // namespace hstujit::torch

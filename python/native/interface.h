@@ -134,7 +134,9 @@ struct hstujit_torch_names {
   void* const* names;                   // interned, of each slot
   const hstujit_torch_value* defaults;  // of each slot; HSTUJIT_TORCH_REQUIRED where there is none
   std::int32_t positional;              // slots that need no keyword
-  void* otherwise;  // callable: whether autograd is to record the call, the tuple of its arguments, the dict of keywords
+  // Callable: whether autograd is to record the call; why it failed, or None; the tuple of its arguments; the dict of
+  // its keywords.
+  void* otherwise;
 };
 
 // What is done in Python: seldom, and never with a lock of this library. All take the GIL. One that fails returns 1 and

@@ -24,13 +24,14 @@ struct PyThreadState;
   X(double, PyFloat_AsDouble, (PyObject*))                              \
   X(long long, PyLong_AsLongLong, (PyObject*))                          \
   X(const char*, PyUnicode_AsUTF8AndSize, (PyObject*, std::ptrdiff_t*)) \
+  X(PyObject*, PyUnicode_FromString, (const char*))                     \
   X(int, PyUnicode_Compare, (PyObject*, PyObject*))                     \
   X(std::ptrdiff_t, PyTuple_Size, (PyObject*))                          \
   X(PyObject*, PyTuple_GetItem, (PyObject*, std::ptrdiff_t))            \
-  X(PyObject*, PyTuple_New, (std::ptrdiff_t))                                         \
-  X(int, PyTuple_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))                     \
-  X(PyObject*, PyDict_New, ())                                                        \
-  X(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))                           \
+  X(PyObject*, PyTuple_New, (std::ptrdiff_t))                           \
+  X(int, PyTuple_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))       \
+  X(PyObject*, PyDict_New, ())                                          \
+  X(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))             \
   X(PyObject*, PyList_New, (std::ptrdiff_t))                            \
   X(int, PyList_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))        \
   X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))             \

@@ -22,16 +22,18 @@ from ._schema import Entry, keywords, positional
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02  # METH_FASTCALL | METH_KEYWORDS
 
-# Whether autograd is to record the call, its arguments, and its keywords.
-Otherwise = Callable[[bool, "tuple[Any, ...]", "dict[str, Any]"], Any]
+# Whether autograd is to record the call; why it failed, or None; its arguments, and its keywords.
+Otherwise = Callable[[bool, "str | None", "tuple[Any, ...]", "dict[str, Any]"], Any]
 
-# Names that functions of the library look up, and whatever else they borrow.
-_borrowed: list[Any] = []
+
+def _kept(lent: Any) -> Any:
+    """The same, for ever: functions of the library may be called until the process has ended."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(lent))
+    return lent
 
 
 def _address(lent: Any) -> int:
-    _borrowed.append(lent)
-    return id(lent)
+    return id(_kept(lent))
 
 
 def _view_function() -> int:
@@ -89,8 +91,7 @@ class DirectCalls:
             otherwise=_address(otherwise),
         )
         self.set_names(index, ctypes.byref(described))
-        method = structs.MethodDef(interface.name.encode(), self.call, _FASTCALL_WITH_KEYWORDS, None)
-        _borrowed.append(method)
+        method = _kept(structs.MethodDef(interface.name.encode(), self.call, _FASTCALL_WITH_KEYWORDS, None))
         return self.make(ctypes.byref(method), index, None), self.make(ctypes.byref(method), -1 - index, None)
 
 
@@ -133,8 +134,7 @@ def _default(entry: Entry) -> structs.Value:
     if value.kind == structs.REAL:
         value.real = default
     elif value.kind == structs.TEXT:
-        text = ctypes.create_string_buffer(default.encode())
-        _borrowed.append(text)
+        text = _kept(ctypes.create_string_buffer(default.encode()))
         value.text, value.size = ctypes.addressof(text), len(text.value)
     else:
         value.integer = default

@@ -70,7 +70,11 @@ class Front:
                 raise raised from None
         return self.op(*args, **kwargs)  # which says what PyTorch does not like, of this operator
 
-    def otherwise(self, is_recorded: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def otherwise(self, is_recorded: bool, failure: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Of what is no direct call, and of direct calls that have failed."""
+        if failure is not None:
+            error = RuntimeError(failure)
+            raise self.raised_as(error) or error from None
         return self.call(is_recorded, args, kwargs)
 
     def install(self, direct: Callable[..., Any] | None) -> None:
