@@ -217,7 +217,7 @@ PyObject* result_of(std::span<OwnedTensor> outputs) {
 }
 
 // False where the dispatcher has to be asked.
-bool compute(Registered& registered, const Arguments& arguments, std::span<OwnedTensor> outputs) {
+bool run(Registered& registered, const Arguments& arguments, std::span<OwnedTensor> outputs) {
   const WithoutGil released;
   const std::shared_ptr<Plan> plan = plan_of(registered, arguments);
   if (plan->needs_handles) return false;
@@ -240,7 +240,7 @@ Outcome compute(Registered& called, Caller caller, const Names& names, const Pas
   std::array<OwnedTensor, kMaxOutputs> made;
   const std::span outputs(made.data(), static_cast<std::size_t>(called.op.outputs));
   try {
-    if (!compute(called, arguments, outputs)) return {};
+    if (!run(called, arguments, outputs)) return {};
   } catch (const std::exception& error) {
     return {nullptr, false, error.what()};
   }
@@ -254,8 +254,10 @@ PyObject* call_otherwise(PyObject* otherwise, const Outcome& outcome, const Pass
   const PythonFunctions& called = used.functions;
   const Reference arguments(called.PyTuple_New(static_cast<std::ptrdiff_t>(passed.positional)));
   const Reference keywords(called.PyDict_New());
-  const Reference failure(outcome.failure.empty() ? nullptr : called.PyUnicode_FromString(outcome.failure.c_str()));
-  if (!arguments.get() || !keywords.get()) return nullptr;
+  const std::string& why = outcome.failure;
+  const auto length = static_cast<std::ptrdiff_t>(why.size());
+  const Reference failure(why.empty() ? nullptr : called.PyUnicode_DecodeUTF8(why.data(), length, "replace"));
+  if (!arguments.get() || !keywords.get() || (!why.empty() && !failure.get())) return nullptr;
   for (std::size_t i = 0; i < passed.positional; ++i) {
     called.Py_IncRef(passed.values[i]);
     if (called.PyTuple_SetItem(arguments.get(), static_cast<std::ptrdiff_t>(i), passed.values[i])) return nullptr;

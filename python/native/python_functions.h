@@ -8,34 +8,34 @@ struct PyObject;
 struct PyThreadState;
 
 // Result, name and arguments, as Python's headers declare them; Py_ssize_t is std::ptrdiff_t.
-#define HSTUJIT_PYTHON_FUNCTIONS(X)                                     \
-  X(void, Py_IncRef, (PyObject*))                                       \
-  X(void, Py_DecRef, (PyObject*))                                       \
-  X(void, PyErr_Clear, ())                                              \
-  X(void, PyErr_SetString, (PyObject*, const char*))                    \
-  X(PyObject*, PyErr_Occurred, ())                                      \
-  X(PyThreadState*, PyEval_SaveThread, ())                              \
-  X(void, PyEval_RestoreThread, (PyThreadState*))                       \
-  X(PyObject*, PyObject_Type, (PyObject*))                              \
-  X(PyObject*, PyObject_GetAttr, (PyObject*, PyObject*))                \
-  X(PyObject*, PyObject_CallNoArgs, (PyObject*))                        \
-  X(PyObject*, PyObject_CallFunctionObjArgs, (PyObject*, ...))          \
-  X(int, PyObject_IsTrue, (PyObject*))                                  \
-  X(double, PyFloat_AsDouble, (PyObject*))                              \
-  X(long long, PyLong_AsLongLong, (PyObject*))                          \
-  X(const char*, PyUnicode_AsUTF8AndSize, (PyObject*, std::ptrdiff_t*)) \
-  X(PyObject*, PyUnicode_FromString, (const char*))                     \
-  X(int, PyUnicode_Compare, (PyObject*, PyObject*))                     \
-  X(std::ptrdiff_t, PyTuple_Size, (PyObject*))                          \
-  X(PyObject*, PyTuple_GetItem, (PyObject*, std::ptrdiff_t))            \
-  X(PyObject*, PyTuple_New, (std::ptrdiff_t))                           \
-  X(int, PyTuple_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))       \
-  X(PyObject*, PyDict_New, ())                                          \
-  X(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))             \
-  X(PyObject*, PyList_New, (std::ptrdiff_t))                            \
-  X(int, PyList_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))        \
-  X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))             \
-  X(PyObject*, PyList_AsTuple, (PyObject*))                             \
+#define HSTUJIT_PYTHON_FUNCTIONS(X)                                              \
+  X(void, Py_IncRef, (PyObject*))                                                \
+  X(void, Py_DecRef, (PyObject*))                                                \
+  X(void, PyErr_Clear, ())                                                       \
+  X(void, PyErr_SetString, (PyObject*, const char*))                             \
+  X(PyObject*, PyErr_Occurred, ())                                               \
+  X(PyThreadState*, PyEval_SaveThread, ())                                       \
+  X(void, PyEval_RestoreThread, (PyThreadState*))                                \
+  X(PyObject*, PyObject_Type, (PyObject*))                                       \
+  X(PyObject*, PyObject_GetAttr, (PyObject*, PyObject*))                         \
+  X(PyObject*, PyObject_CallNoArgs, (PyObject*))                                 \
+  X(PyObject*, PyObject_CallFunctionObjArgs, (PyObject*, ...))                   \
+  X(int, PyObject_IsTrue, (PyObject*))                                           \
+  X(double, PyFloat_AsDouble, (PyObject*))                                       \
+  X(long long, PyLong_AsLongLong, (PyObject*))                                   \
+  X(const char*, PyUnicode_AsUTF8AndSize, (PyObject*, std::ptrdiff_t*))          \
+  X(PyObject*, PyUnicode_DecodeUTF8, (const char*, std::ptrdiff_t, const char*)) \
+  X(int, PyUnicode_Compare, (PyObject*, PyObject*))                              \
+  X(std::ptrdiff_t, PyTuple_Size, (PyObject*))                                   \
+  X(PyObject*, PyTuple_GetItem, (PyObject*, std::ptrdiff_t))                     \
+  X(PyObject*, PyTuple_New, (std::ptrdiff_t))                                    \
+  X(int, PyTuple_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))                \
+  X(PyObject*, PyDict_New, ())                                                   \
+  X(int, PyDict_SetItem, (PyObject*, PyObject*, PyObject*))                      \
+  X(PyObject*, PyList_New, (std::ptrdiff_t))                                     \
+  X(int, PyList_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))                 \
+  X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))                      \
+  X(PyObject*, PyList_AsTuple, (PyObject*))                                      \
   X(PyObject*, PyCapsule_New, (void*, const char*, void (*)(PyObject*)))
 
 namespace hstujit::torch {
