@@ -11,7 +11,8 @@
 #   ping_pong ... small_ctas           both again under overrides: ping-pong, packed tiles, lists, CTAs, kernels of backward
 #   deterministic                      launches of deterministic kernels, compared bitwise
 #   emitted                            the programs beside emitted source
-#   tune, faults, bench, profile       tuning, that of faulty candidates, the benchmark, its cells under the profiler
+#   tune, faults, bench, profile       tuning, that of faulty candidates, the benchmark, its cells under the profiler;
+#                                      "bench" beside the public operator where GENERATIVE_RECOMMENDERS is a checkout
 #   cliffs, delta                      the benchmark's neighbours; attention of few rows
 #   rows_matrix, rows, row_sweep       operators over rows, their widths one by one
 #   sequences_matrix, sequences        those over rows of sequences
@@ -282,6 +283,7 @@ if step bench; then
   if [ -n "${GENERATIVE_RECOMMENDERS:-}" ]; then
     peers=$work/attention_peers.json
     HSTUJIT_CACHE_DIR=$cache python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" > "$peers" || failed=1
+    [ -s "$peers" ] || peers=  # our own figures stay
   fi
   record bench "$work/bench.out" ${peers:+"$peers"} "$output/bench_$day.json" || failed=1
   # Of deterministic kernels, the choice of the cost model.

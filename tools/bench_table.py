@@ -157,7 +157,8 @@ def render(reports, baselines):
             marks |= marked
     lines += [line for mark, line in MARKS.items() if mark in marks] + ([""] if marks else [])
     lines += ([f"Failed: {', '.join(failed)}.", ""] if failed else [])
-    lines.append("Triton's times are of the same run, beside ours in one process (`bench/attention_peers.py`), and so are their ratios.")
+    if any(beside(report) for _, report in reports):
+        lines.append("Triton's times are of the same run, beside ours in one process (`bench/attention_peers.py`), and so are their ratios.")
     lines.append("Other libraries' times are those of `bench/baselines`, the best of each one's settings on the same GPU model.")
     return "\n".join(lines) + "\n"
 

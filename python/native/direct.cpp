@@ -178,13 +178,10 @@ bool PythonArguments::read_tensor(PyObject* value, hstujit_torch_tensor& to) {
   const auto dtype = dtype_of(view.dtype);
   const bool is_cpu = view.device.device_type == kDLCPU;
   if (!dtype || (!is_cpu && view.device.device_type != kDLCUDA) || (view.ndim > 0 && !view.strides)) return false;
-  // A tensor that is not in memory as it is read: an efficient zero tensor, or one that is to be negated.
-  const std::span sizes(view.shape, static_cast<std::size_t>(view.ndim));
-  if (!view.data && std::ranges::find(sizes, 0) == sizes.end()) return false;
-  if (view.dtype.code != kDLInt) {
-    const Reference is_neg(used.functions.PyObject_CallFunctionObjArgs(object(used.objects.is_neg), value, nullptr));
-    if (is_true(is_neg)) return false;
-  }
+  // A tensor that is not in memory as it is read: without elements, of zeros that are nowhere, or to be negated.
+  if (!view.data) return false;
+  const Reference is_neg(used.functions.PyObject_CallFunctionObjArgs(object(used.objects.is_neg), value, nullptr));
+  if (is_true(is_neg)) return false;
   const Functions& torch = functions();
   to.data = static_cast<char*>(view.data) + view.byte_offset;
   to.sizes = view.shape;

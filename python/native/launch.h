@@ -18,7 +18,7 @@ struct Registered {
 // The operator of a number.
 Registered& registered(std::size_t index);
 
-// All of these throw std::runtime_error where the call is refused.
+// All of these throw a std::exception where the call is refused.
 
 std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments);
 // Makes as many outputs as the schema has.

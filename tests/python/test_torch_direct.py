@@ -19,6 +19,7 @@ from hstujit import errors
 
 if torch:
     import torch_cases
+    from torch.fx.experimental.proxy_tensor import make_fx
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -137,11 +138,17 @@ class Direct(unittest.TestCase):
             torch.jit.trace(transformed, inputs[0], check_trace=False)
         self.assertEqual(seen, [NotImplemented] * 3)
 
+    def test_what_is_traced_before_the_dispatcher(self):
+        x, y = torch_cases.tensor(4, 16), torch_cases.tensor(4, 16, seed=1)
+        traced = make_fx(lambda value: ops.layer_norm(value), pre_dispatch=True)(x)
+        self.assertIn("hstujit.layer_norm.default", traced.code)
+        self.assertTrue(torch.equal(traced(y), ops.layer_norm(y)))
+
     def test_a_profile_lists_the_operator(self):
         inputs, named = arguments()
         with torch.autograd.profiler.profile() as profile:
             ops.hstu_attention(*inputs, **named)
-        self.assertTrue(any("hstu_attention" in event.name for event in profile.function_events))
+        self.assertIn("hstujit::hstu_attention", [event.name for event in profile.function_events])
 
     def test_tensors_that_are_not_in_memory_as_they_are_read(self):
         (q, *rest), named = arguments()
@@ -149,6 +156,9 @@ class Direct(unittest.TestCase):
         self.assertIs(directly(negated, *rest, **named), NotImplemented)
         expected = ops.hstu_attention(-q, *rest, **named)
         self.assertTrue(torch.equal(ops.hstu_attention(negated, *rest, **named), expected))
+        offsets = torch._neg_view(-rest[2])
+        self.assertIs(directly(q, *rest[:2], offsets, *rest[3:], **named), NotImplemented)
+        self.assertIs(directly(q[:0], *[value[:0] for value in rest[:2]], *rest[2:], **named), NotImplemented)
         zeros = torch._efficientzerotensor(q.shape)
         self.assertIs(directly(zeros, *rest, **named), NotImplemented)
         for other in (q.to("meta"), q.to_sparse(), q.double(), torch.quantize_per_tensor(q, 1.0, 0, torch.qint8)):

@@ -1,4 +1,4 @@
-"""Calls that do not go through PyTorch's dispatcher, which takes longer to read the arguments than all the rest takes.
+"""Calls that do not go through PyTorch's dispatcher, whose reading of twenty arguments takes two of five us.
 
 A function of libhstujit_torch.so, which Python calls as any of its own in C, reads tensors through PyTorch's
 DLPackExchangeAPI, and launches. Where anything but the operator's kernels has a say in a call, autograd, a mode or a
@@ -8,6 +8,7 @@ transform, where an argument is not of the plainest type, and where a call fails
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,10 @@ def _view_function() -> int:
         return 0
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    api = structs.ExchangeApi.from_address(pointer(capsule, b"dlpack_exchange_api"))
+    try:
+        api = structs.ExchangeApi.from_address(pointer(capsule, b"dlpack_exchange_api"))
+    except ValueError:  # a capsule of another name
+        return 0
     return (api.dltensor_from_py_object_no_sync or 0) if api.major == 1 else 0
 
 
@@ -60,6 +64,7 @@ def _guards() -> list[Callable[[], Any]]:
         torch._C._are_functorch_transforms_active,
         torch._C._is_any_autocast_enabled,
         torch._C._is_tracing,
+        functools.partial(torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PythonDispatcher),
     ]
 
 
@@ -98,7 +103,7 @@ class DirectCalls:
 def direct_calls(library: Library) -> DirectCalls | None:
     """None where this PyTorch has not what they need."""
     view = _view_function()
-    take = getattr(torch._C._aoti, "alloc_tensors_by_stealing_from_void_ptrs", None)
+    take = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
     if not view or take is None:
         return None
     try:

@@ -1,6 +1,6 @@
 """What ``torch.ops.hstujit.NAME(...)`` does before PyTorch's dispatcher.
 
-The dispatcher takes longer to read the arguments of a call than all the rest takes. So a call that nothing but an
+The dispatcher's reading of twenty arguments takes two of the five us of a call. So a call that nothing but an
 operator's kernels has a say in does not go there (``_direct.py``), and Python calls the function in C at once.
 
 A kernel for the dispatcher's autograd keys costs a call twice: PyTorch's stable C++ interface cannot say whether a
@@ -27,6 +27,10 @@ _is_grad_enabled = torch.is_grad_enabled
 _any_requires_grad: Callable[..., bool] = torch._C._any_requires_grad
 _is_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _tracing: Callable[[], Any] = torch._C._get_tracing_state
+# Of what is traced before the dispatcher, by make_fx(pre_dispatch=True) and torch.export.
+_is_key_included: Callable[[Any], bool] = torch._C._dispatch_tls_is_dispatch_key_included
+_PYTHON_DISPATCHER = torch._C.DispatchKey.PythonDispatcher
+_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled  # which lists operators by their names
 
 Raised = Callable[[RuntimeError], "BaseException | None"]
 
@@ -57,7 +61,7 @@ class Front:
             tensors = (*args, *kwargs.values()) if kwargs else args
             if _has_torch_function(tensors) or _modes() or _transforms() or _tracing():
                 return self.op(*args, **kwargs)
-            if _forward_ad._current_level >= 0:
+            if _forward_ad._current_level >= 0 or _is_key_included(_PYTHON_DISPATCHER) or _profiling():
                 return self.op(*args, **kwargs)
             if not (_is_grad_enabled() and _any_requires_grad(*tensors)):
                 return self.below(*args, **kwargs)

@@ -124,7 +124,7 @@ class Library:
                 return 0
             except BaseException as error:  # ctypes would print it and go on
                 self.raised.error = error
-                self._set_error(_text_of(error).encode())
+                self._set_error(_text_of(error).encode(errors="replace"))
                 return 1
 
         return method if name == "release" else call
