@@ -3,6 +3,7 @@ dispatcher's, and that they leave nothing behind.
 """
 
 import gc
+import inspect
 import pathlib
 import shutil
 import subprocess
@@ -143,6 +144,25 @@ class Direct(unittest.TestCase):
         traced = make_fx(lambda value: ops.layer_norm(value), pre_dispatch=True)(x)
         self.assertIn("hstujit.layer_norm.default", traced.code)
         self.assertTrue(torch.equal(traced(y), ops.layer_norm(y)))
+
+    def test_an_operator_has_a_signature(self):
+        for op in (ops.layer_norm, ops.layer_norm.default):
+            parameters = inspect.signature(op).parameters
+            self.assertEqual(list(parameters), ["x", "weight", "bias", "eps", "residual"])
+            self.assertIs(parameters["residual"].default, False)
+
+    def test_a_call_while_the_interpreter_ends(self):
+        code = """
+import sys, torch, hstujit.torch
+op, x = torch.ops.hstujit.layer_norm, torch.randn(4, 16)
+op(x)
+class Late:
+    def __del__(self, op=op, x=x):
+        op(x)
+sys.late = Late()
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_profile_lists_the_operator(self):
         inputs, named = arguments()

@@ -12,13 +12,16 @@ class, the dispatcher decides as for every operator.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad as _forward_ad
 
+from .._interface import Interface
 from ..errors import Error, InvalidArgumentError
+from ._schema import function_of
 
 _has_torch_function = torch._C._has_torch_function
 _modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
@@ -39,6 +42,7 @@ class Front:
     """The way of an operator's calls that are not direct.
 
     Args:
+        described: the operator's interface.
         packet: the operator, as ``torch.ops`` has it.
         below: the operator below autograd.
         raised_as: the exception of this package behind one of PyTorch.
@@ -46,7 +50,8 @@ class Front:
 
     recorded: Callable[..., Any]  # the operator with a node of the graph
 
-    def __init__(self, packet: Any, below: Callable[..., Any], raised_as: Raised) -> None:
+    def __init__(self, described: Interface, packet: Any, below: Callable[..., Any], raised_as: Raised) -> None:
+        self.described = described
         self.packet, self.op, self.below, self.raised_as = packet, packet._op, below, raised_as
         arguments = packet.default._schema.arguments
         self.flags = frozenset(argument.name for argument in arguments if str(argument.type) == "bool")
@@ -81,6 +86,9 @@ class Front:
             raise self.raised_as(error) or error from None
         return self.call(is_recorded, args, kwargs)
 
+    def signature(self, _: Any) -> inspect.Signature:
+        return inspect.signature(function_of(self.described, lambda *_: None))
+
     def install(self, direct: Callable[..., Any] | None) -> None:
         """``direct`` is what calls take that can, and calls ``otherwise`` for the others."""
 
@@ -90,8 +98,9 @@ class Front:
         for op in (self.packet.default, self.packet):
             kind = type(op)
             op._hstujit_front = self
-            # A function in C is not bound to what it is called on.
-            op.__class__ = type(kind.__name__, (kind,), {"__call__": undecided if direct is None else direct})
+            # A function in C is not bound to what it is called on, and has no signature.
+            members = {"__call__": undecided if direct is None else direct, "__signature__": property(self.signature)}
+            op.__class__ = type(kind.__name__, (kind,), members)
 
 
 def _check_flags(flags: frozenset[str], kwargs: dict[str, Any]) -> None:

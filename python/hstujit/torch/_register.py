@@ -86,7 +86,7 @@ def _register(described: Interface, native: Library | None, calls: DirectCalls |
     library.impl(below, torch.library.fallthrough_kernel, "Autograd")
     library.impl(below, _redirected(_operator(name)), "Python", with_keyset=True)
     op = _operator(below)._op
-    front = Front(_packet(name), op, _raised_as(described, native))
+    front = Front(described, _packet(name), op, _raised_as(described, native))
     if calls is None:
         front.install(None)
         return _Registered(launcher, op, front)
