@@ -277,14 +277,20 @@ RANK
   record ranks "$work/choices.json" "$work"/rank_{tune,log,run}_0 "$work"/rank_{tune,log,run}_1 "$output/ranks_$day.json" || failed=1
 fi
 
+# attention_peers CACHE [OPTIONS...]: the public operator beside ours; `peers` names the report where there is one.
+attention_peers() {
+  local tuned=$1
+  shift
+  peers=
+  [ -n "${GENERATIVE_RECOMMENDERS:-}" ] || return 0
+  peers=$work/attention_peers.json
+  HSTUJIT_CACHE_DIR=$tuned python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" "$@" > "$peers" || failed=1
+  [ -s "$peers" ] || peers=  # our own figures stay
+}
+
 if step bench; then
   $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
-  peers=
-  if [ -n "${GENERATIVE_RECOMMENDERS:-}" ]; then
-    peers=$work/attention_peers.json
-    HSTUJIT_CACHE_DIR=$cache python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" > "$peers" || failed=1
-    [ -s "$peers" ] || peers=  # our own figures stay
-  fi
+  attention_peers "$cache"
   record bench "$work/bench.out" ${peers:+"$peers"} "$output/bench_$day.json" || failed=1
   # Of deterministic kernels, the choice of the cost model.
   HSTUJIT_DETERMINISTIC=1 $hstujit bench --grid "$here/grid.json" --cache-dir "$work/deterministic" --out "$work/bench.out" || failed=1
@@ -400,11 +406,7 @@ if step traffic; then
   python3 "$here/traffic.py" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/traffic.json" || failed=1
   $hstujit tune --config "$work/traffic.json" --budget 300s --json --cache-dir "$work/traffic" > "$work/traffic_tune.json" 2> "$work/log" || failed=1
   $hstujit bench --config "$work/traffic.json" --cache-dir "$work/traffic" --out "$work/traffic_tuned.out" || failed=1
-  peers=
-  if [ -n "${GENERATIVE_RECOMMENDERS:-}" ]; then
-    peers=$work/traffic_peers.json
-    HSTUJIT_CACHE_DIR=$work/traffic python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" --config "$work/traffic.json" > "$peers" || failed=1
-  fi
+  attention_peers "$work/traffic" --config "$work/traffic.json"
   record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
 fi
 

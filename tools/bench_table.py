@@ -24,9 +24,9 @@ PEERS = [
     ("Meta CUDA", ["meta_cuda", "meta_cuda_min_full_1"]),
     ("NVIDIA CUTLASS", ["nvidia_cutlass"]),
 ]
-STARRED = {"meta_cuda_min_full_1": "takes this mask only with a full-attention tail; measured with a tail of one row"}
+STARRED = {"meta_cuda_min_full_1"}
 MARKS = {
-    "*": f"\\* {STARRED['meta_cuda_min_full_1']}.",
+    "*": "\\* takes this mask only with a full-attention tail; measured with a tail of one row.",
     "†": "† of `bench/baselines`: in the run itself no time was taken, where Triton's tuning crashed, say.",
 }
 DIRECTIONS = [("forward", "fwd_ms"), ("backward", "bwd_ms")]

@@ -1,8 +1,6 @@
 // Calls of operators from Python that do not go through PyTorch's dispatcher, which takes two of five us.
 #pragma once
 
-#include <span>
-#include <string>
 #include <vector>
 
 #include "python/native/arguments.h"

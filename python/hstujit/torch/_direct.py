@@ -8,7 +8,6 @@ transform, where an argument is not of the plainest type, and where a call fails
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from torch.autograd import forward_ad
 
 from .._library import function_of
 from . import _native_structs as structs
+from ._guards import guards, profilers
 from ._native import KINDS, Library
 from ._schema import Entry, keywords, positional
 
@@ -51,31 +51,12 @@ def _view_function() -> int:
     return (api.dltensor_from_py_object_no_sync or 0) if api.major == 1 else 0
 
 
-def _profilers() -> list[Callable[[], Any]]:
-    """Each is true where somebody lists what the dispatcher calls."""
-    return [torch._C._autograd._profiler_enabled]
-
-
-def _guards() -> list[Callable[[], Any]]:
-    """Each is true where more than kernels has a say in what an operator does."""
-    return [
-        torch._C._len_torch_dispatch_stack,
-        torch._C._len_torch_function_stack,
-        torch._C._are_functorch_transforms_active,
-        torch._C._is_any_autocast_enabled,
-        torch._C._is_tracing,
-        functools.partial(torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PythonDispatcher),
-    ]
-
-
 class DirectCalls:
     """Makes functions of the operators that a library knows."""
 
     def __init__(self, library: Library) -> None:
-        self.library, self.methods = library, library.library
-        self.call = ctypes.cast(function_of(self.methods, "hstujit_torch_call"), ctypes.c_void_p).value
-        self.set_names = function_of(self.methods, "hstujit_torch_set_names")
-        self.set_names.restype, self.set_names.argtypes = None, [ctypes.c_int, ctypes.POINTER(structs.Names)]
+        self.library = library
+        self.call = ctypes.cast(function_of(library.library, "hstujit_torch_call"), ctypes.c_void_p).value
         self.make = ctypes.pythonapi.PyCFunction_NewEx
         self.make.restype = ctypes.py_object
         self.make.argtypes = [ctypes.POINTER(structs.MethodDef), ctypes.py_object, ctypes.c_void_p]
@@ -95,7 +76,7 @@ class DirectCalls:
             positional=len(in_order),
             otherwise=_address(otherwise),
         )
-        self.set_names(index, ctypes.byref(described))
+        self.library._set_names(index, ctypes.byref(described))
         method = _kept(structs.MethodDef(interface.name.encode(), self.call, _FASTCALL_WITH_KEYWORDS, None))
         return self.make(ctypes.byref(method), index, None), self.make(ctypes.byref(method), -1 - index, None)
 
@@ -107,8 +88,8 @@ def direct_calls(library: Library) -> DirectCalls | None:
     if not view or take is None:
         return None
     try:
-        profilers = [_address(guard) for guard in _profilers()]
-        guards = profilers + [_address(guard) for guard in _guards()]
+        listing = [_address(guard) for guard in profilers()]
+        deciding = [_address(guard) for guard in (*guards(), torch._C._is_any_autocast_enabled)]
     except AttributeError:
         return None
     python = structs.Python(
@@ -119,14 +100,12 @@ def direct_calls(library: Library) -> DirectCalls | None:
             "is_grad_enabled": torch.is_grad_enabled, "requires_grad": "requires_grad",
             "is_neg": torch.Tensor.is_neg, "tensors_from_handles": take,
         }.items()},
-        guard_count=len(guards),
-        profiler_count=len(profilers),
-        guards=structs.array(ctypes.c_void_p, guards),
+        guard_count=len(listing) + len(deciding),
+        profiler_count=len(listing),
+        guards=structs.array(ctypes.c_void_p, listing + deciding),
         dltensor_from_py_object=view,
     )  # fmt: skip
-    opened = function_of(library.library, "hstujit_torch_open_python")
-    opened.restype, opened.argtypes = ctypes.c_int, [ctypes.POINTER(structs.Python)]
-    return None if opened(ctypes.byref(python)) else DirectCalls(library)
+    return None if library._open_python(ctypes.byref(python)) else DirectCalls(library)
 
 
 def _default(entry: Entry) -> structs.Value:

@@ -21,19 +21,14 @@ from torch.autograd import forward_ad as _forward_ad
 
 from .._interface import Interface
 from ..errors import Error, InvalidArgumentError
+from ._guards import guards, profilers
 from ._schema import function_of
 
 _has_torch_function = torch._C._has_torch_function
-_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
-_transforms: Callable[[], bool] = torch._C._are_functorch_transforms_active
 _is_grad_enabled = torch.is_grad_enabled
 _any_requires_grad: Callable[..., bool] = torch._C._any_requires_grad
 _is_autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
-_tracing: Callable[[], Any] = torch._C._get_tracing_state
-# Of what is traced before the dispatcher, by make_fx(pre_dispatch=True) and torch.export.
-_is_key_included: Callable[[Any], bool] = torch._C._dispatch_tls_is_dispatch_key_included
-_PYTHON_DISPATCHER = torch._C.DispatchKey.PythonDispatcher
-_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled  # which lists operators by their names
+_GUARDS = (*profilers(), *guards())
 
 Raised = Callable[[RuntimeError], "BaseException | None"]
 
@@ -64,9 +59,8 @@ class Front:
             if kwargs and not self.flags.isdisjoint(kwargs):
                 _check_flags(self.flags, kwargs)
             tensors = (*args, *kwargs.values()) if kwargs else args
-            if _has_torch_function(tensors) or _modes() or _transforms() or _tracing():
-                return self.op(*args, **kwargs)
-            if _forward_ad._current_level >= 0 or _is_key_included(_PYTHON_DISPATCHER) or _profiling():
+            in_force = any(guard() for guard in _GUARDS) or _forward_ad._current_level >= 0
+            if in_force or _has_torch_function(tensors):
                 return self.op(*args, **kwargs)
             if not (_is_grad_enabled() and _any_requires_grad(*tensors)):
                 return self.below(*args, **kwargs)

@@ -72,6 +72,8 @@ class Library:
     _forget: Any
     _set_plan: Any
     _add_op: Any
+    _open_python: Any
+    _set_names: Any
 
     def __init__(self, file: str) -> None:
         self.library = ctypes.CDLL(file)
@@ -85,6 +87,8 @@ class Library:
             ("set_plan", ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(structs.Plan), ctypes.c_int32]),
             ("add_op", None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32),
                               ctypes.c_int, ctypes.c_int]),
+            ("open_python", ctypes.c_int, [ctypes.POINTER(structs.Python)]),
+            ("set_names", None, [ctypes.c_int, ctypes.POINTER(structs.Names)]),
         ):  # fmt: skip
             function = _library.function_of(self.library, "hstujit_torch_" + name)
             function.restype, function.argtypes = result, arguments

@@ -1,0 +1,28 @@
+"""What else than an operator's kernels may have a say in its calls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Guard = Callable[[], Any]
+
+
+def profilers() -> list[Guard]:
+    """Each is true where somebody lists what the dispatcher calls."""
+    return [torch._C._autograd._profiler_enabled]
+
+
+def guards() -> list[Guard]:
+    """Each is true where the dispatcher decides, whatever the arguments are."""
+    return [
+        torch._C._len_torch_dispatch_stack,
+        torch._C._len_torch_function_stack,
+        torch._C._are_functorch_transforms_active,
+        torch._C._is_tracing,
+        # Of what is traced before the dispatcher, by make_fx(pre_dispatch=True) and torch.export.
+        functools.partial(torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PythonDispatcher),
+    ]
