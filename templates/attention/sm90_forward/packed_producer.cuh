@@ -2,7 +2,7 @@
 #pragma once
 #include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/packed_tiles.cuh"
-#include "common/ptx/tma.cuh"
+#include "attention/sm90_forward/producer.cuh"
 
 namespace sm90 {
 
@@ -17,15 +17,19 @@ class PackedProducer {
     PackedWork work;
     while (tiles.next(work)) {
       PackedMovingTiles<Config> kv_tiles(work);
+      // The tile's q may wait for all products of an earlier tile.
+      load_pending_values();
       load_query(work, tiles.row_end(), !kv_tiles.empty());
       while (!kv_tiles.empty()) {
         const MovingTileInfo kv_tile = kv_tiles.pop();
         const int rows = work.moving_end - kv_tile.row0;
         load_keys(kv_tile, work.head, rows);
-        load_values(kv_tile, work.head, rows);
+        load_pending_values();
         pipeline_.advance();
+        pending_ = {work.head, kv_tile.row0, rows};
       }
     }
+    load_pending_values();
     finish();
   }
 
@@ -60,12 +64,17 @@ class PackedProducer {
     __syncwarp();
   }
 
-  __device__ __forceinline__ void load_values(const MovingTileInfo& kv_tile, int head, int rows) {
-    const int s = pipeline_.stage();
-    mbarrier_wait(shared_address(&shared_.v_empty[s]), pipeline_.phase() ^ 1);
+  // Those of the KV tile before pipeline_.
+  __device__ __forceinline__ void load_pending_values() {
+    const auto [head, row, rows] = pending_;
+    if (rows == 0) return;
+    pending_.rows = 0;
+    const PipelineState<Config::kStages> pipeline = pipeline_.previous();
+    const int s = pipeline.stage();
+    mbarrier_wait(shared_address(&shared_.v_empty[s]), pipeline.phase() ^ 1);
     if (leader_) {
       load_operand<Config::kPvTiles, Config::kBlockN>(shared_address(shared_.v[s]), params_.v_map, params_.v_tail_map,
-                                                      shared_address(&shared_.v_full[s]), head, kv_tile.row0, rows);
+                                                      shared_address(&shared_.v_full[s]), head, row, rows);
     }
     __syncwarp();
   }
@@ -84,6 +93,7 @@ class PackedProducer {
   const bool leader_;
   PipelineState<Config::kQueryStages> query_;
   PipelineState<Config::kStages> pipeline_;
+  ValueTile pending_ = {};
 };
 
 }  // namespace sm90

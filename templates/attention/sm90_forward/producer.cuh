@@ -139,8 +139,17 @@ __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& m
 }
 
 // What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each
-// walks the same list, and neither waits for the other's buffers.
+// walks the same list, and neither waits for the other's buffers. One warp that loads all is one KV tile further with k
+// than with v, whose buffer is given back later. So it finds the next tile while it would wait, and loads that tile's q
+// and first k while the consumer still multiplies by the last v.
 enum class Loads { kAll, kQueriesAndKeys, kValues };
+
+// A V tile to be loaded: where it begins, and how many rows from there on belong to the sequence, which may exceed it.
+struct ValueTile {
+  int head;
+  int row;
+  int rows;  // 0: there is none
+};
 
 template <Loads kLoads, class Spec, class Config, class Params>
 class Producer {
@@ -155,16 +164,21 @@ class Producer {
     while (schedule.next(tile, sequence)) {
       const int row0 = sequence.query_begin + tile.row_tile * Config::kBlockM;
       VisibleTiles<Config> kv_tiles(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
+      // The tile's q may wait for all products of an earlier tile.
+      load_pending_values();
       if (kQueriesAndKeys) load_query(tile, sequence, row0, !kv_tiles.empty());
       while (!kv_tiles.empty()) {
         const MovingTileInfo kv_tile = kv_tiles.pop();
         const int row = static_cast<int>(sequence.start) + kv_tile.row0;
         const int rows = sequence.rows - kv_tile.row0;
         if (kQueriesAndKeys) load_keys(kv_tile, tile.head, row, rows);
-        if (kValues) load_values(tile.head, row, rows);
+        load_pending_values();
         pipeline_.advance();
+        if (kValues) pending_ = {tile.head, row, rows};
+        if (!kQueriesAndKeys) load_pending_values();
       }
     }
+    load_pending_values();
     finish();
   }
 
@@ -206,11 +220,16 @@ class Producer {
     __syncwarp();
   }
 
-  __device__ __forceinline__ void load_values(int head, int row, int rows) {
-    const int s = pipeline_.stage();
+  // Those of the KV tile before pipeline_.
+  __device__ __forceinline__ void load_pending_values() {
+    const auto [head, row, rows] = pending_;
+    if (!kValues || rows == 0) return;
+    pending_.rows = 0;
+    const PipelineState<Config::kStages> pipeline = pipeline_.previous();
+    const int s = pipeline.stage();
     // With one consumer, it zeroes the rows past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
-    mbarrier_wait(shared_address(&shared_.v_empty[s]), pipeline_.phase() ^ 1);
+    mbarrier_wait(shared_address(&shared_.v_empty[s]), pipeline.phase() ^ 1);
     if (tail) {
       mbarrier_wait(shared_address(&shared_.tail_empty), tail_phase_ ^ 1);
       tail_phase_ ^= 1;
@@ -247,6 +266,7 @@ class Producer {
   const bool leader_;
   PipelineState<Config::kQueryStages> query_;
   PipelineState<Config::kStages> pipeline_;
+  ValueTile pending_ = {};
   u32 tail_phase_ = 0;
 };
 
