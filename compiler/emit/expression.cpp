@@ -26,8 +26,11 @@ std::string shortest_decimal(Real value) {
 
 CExpression binary(const CExpression& a, std::string_view symbol, const CExpression& b, Precedence precedence,
                    bool associative) {
-  // Compilers warn about && within || without parentheses, and people misread it.
-  const Precedence least = precedence == Precedence::kOr ? Precedence::kEquality : precedence;
+  // Compilers warn about && within || without parentheses, and people misread it; so it is with operators of bits.
+  const bool of_bits = precedence >= Precedence::kBitOr && precedence <= Precedence::kBitAnd;
+  const Precedence least = of_bits                         ? Precedence::kSum
+                           : precedence == Precedence::kOr ? Precedence::kEquality
+                                                           : precedence;
   const auto side = [&](const CExpression& x, bool right) {
     if (x.precedence == precedence && (!right || associative)) return x.text;
     return x.at(right ? (least == precedence ? tighter(precedence) : least) : least);

@@ -9,7 +9,20 @@
 namespace hstujit {
 
 // The levels that are printed, binding tighter from first to last.
-enum class Precedence { kConditional, kOr, kAnd, kEquality, kRelation, kSum, kProduct, kUnary, kPrimary };
+enum class Precedence {
+  kConditional,
+  kOr,
+  kAnd,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kEquality,
+  kRelation,
+  kSum,
+  kProduct,
+  kUnary,
+  kPrimary
+};
 
 struct CExpression {
   std::string text;

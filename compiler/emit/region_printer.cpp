@@ -9,6 +9,7 @@
 
 #include "compiler/emit/expression.h"
 #include "compiler/ir/hstu.h"
+#include "compiler/passes/intervals.h"
 #include "compiler/passes/region_functions.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,7 +32,8 @@ std::optional<std::string> type_name(mlir::Type type, bool wide) {
   if (type.isF32()) return "float";
   if (type.isInteger(1)) return "bool";
   if ((type.isIndex() || type.isInteger(64)) && wide) return "i64";
-  if (type.isIndex() || type.isInteger(32)) return "int";
+  if (type.isInteger(32)) return "u32";
+  if (type.isIndex()) return "int";
   return std::nullopt;
 }
 
@@ -142,6 +144,7 @@ CExpression RegionPrinter::constant(arith::ConstantOp op) {
   auto integer = mlir::cast<mlir::IntegerAttr>(op.getValue());
   if (op.getType().isInteger(1)) return {integer.getValue().isZero() ? "false" : "true"};
   const int64_t value = integer.getInt();
+  if (op.getType().isInteger(32)) return {fmt::format("{:#x}u", static_cast<uint32_t>(value))};
   return {fmt::format("{}{}", value, wide_ ? "ll" : ""), value < 0 ? Precedence::kUnary : Precedence::kPrimary};
 }
 
@@ -176,7 +179,8 @@ std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
 }
 
 std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op) {
-  const bool is_bool = op.getResult(0).getType().isInteger(1);
+  const mlir::Type type = op.getResult(0).getType();
+  const bool is_bool = type.isInteger(1), is_bits = type.isInteger(32);
   return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
       .Case([&](arith::AddIOp add) -> Optional { return sum(add); })
       .Case([&](arith::SubIOp sub) -> Optional {
@@ -191,16 +195,21 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
       .Case([&](arith::MinSIOp) -> Optional { return call("min", {operand(op, 0), operand(op, 1)}); })
       .Case([&](math::AbsIOp) -> Optional { return call("abs", {operand(op, 0)}); })
       .Case([&](arith::AndIOp) -> Optional {
+        if (is_bits) return infix(op, "&", Precedence::kBitAnd, true);
         return is_bool ? Optional(infix(op, "&&", Precedence::kAnd, true)) : std::nullopt;
       })
       .Case([&](arith::OrIOp) -> Optional {
+        if (is_bits) return infix(op, "|", Precedence::kBitOr, true);
         return is_bool ? Optional(infix(op, "||", Precedence::kOr, true)) : std::nullopt;
       })
       .Case([&](arith::XOrIOp exclusive) -> Optional {
+        if (is_bits && constant_index(exclusive.getRhs()) == -1) return prefix("~", operand(op, 0));
+        if (is_bits) return infix(op, "^", Precedence::kBitXor, true);
         if (!is_bool) return std::nullopt;
         if (mlir::matchPattern(exclusive.getRhs(), mlir::m_One())) return prefix("!", operand(op, 0));
         return infix(op, "!=", Precedence::kEquality, false);
       })
+      .Case([&](hstu::BitsFromOp) -> Optional { return call("bits_from", {operand(op, 0)}); })
       .Case([&](arith::CmpIOp compare_op) -> Optional { return compare(compare_op); })
       .Case([&](arith::CmpFOp compare_op) { return compare_floats(compare_op); })
       .Case([&](arith::IndexCastOp) -> Optional { return operand(op, 0); })

@@ -22,7 +22,8 @@ namespace hstujit {
 namespace {
 
 // Order of printing.
-constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid, kMaskTile, kMaskColumns, kMaskRows, kScore, kScoreGrad};
+constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns, kMaskRows,
+                                                kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad};
 
 std::string header(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
   return fmt::format(

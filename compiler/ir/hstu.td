@@ -201,6 +201,13 @@ def Hstu_ArgumentOp : Hstu_Op<"argument", [Pure]> {
   let assemblyFormat = "$name `:` type($result) attr-dict";
 }
 
+def Hstu_BitsFromOp : Hstu_Op<"bits_from", [Pure]> {
+  let summary = "32 bits, of which those from number `first` on are set: all where it is not positive, none from 32 on";
+  let arguments = (ins Index:$first);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$first attr-dict";
+}
+
 def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
   let summary = "the value of an attribute of the enclosing operator, a constant once hstu-bind-flags has run";
   let arguments = (ins StrAttr:$name);

@@ -22,6 +22,7 @@ void add_attention_passes(mlir::PassManager& manager) {
   add_simplification(manager);
   manager.addPass(create_lift_tile_pass());
   manager.addPass(create_derive_ranges_pass());
+  manager.addPass(create_lift_bits_pass());
   manager.addPass(create_differentiate_pass());
   add_simplification(manager);
   add_simplification(manager);

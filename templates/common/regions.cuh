@@ -16,6 +16,10 @@ __device__ __forceinline__ void mask_columns(int r0, int r1, int n, int t, int& 
 // Rows that may see columns [c0, c1]: [lo, hi), hi <= lo when there are none.
 __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo, int& hi);
 
+// 32 pairs at once: bit i is what mask_valid says of the column c0 + i, and of the row r0 + i.
+__device__ __forceinline__ u32 mask_row_bits(int row, int c0, int n, int t);
+__device__ __forceinline__ u32 mask_column_bits(int col, int r0, int n, int t);
+
 // The weight of a row and a column whose raw dot product is x. `at()` says where they are and is called by a score that
 // asks: row, col, n and t as of mask_valid, and the head. Params has the scalars of the launch, such as alpha.
 template <class At, class Params>

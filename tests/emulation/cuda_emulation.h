@@ -222,6 +222,8 @@ using std::min;
 #define st_stream ptx_st_stream
 #define ld_stream ptx_ld_stream
 #define fast_rsqrt ptx_fast_rsqrt
+#define bits_from ptx_bits_from
+#include "common/bits.cuh"
 #include "common/element.cuh"
 #include "common/fragment_store.cuh"
 #include "common/jagged.cuh"
@@ -267,6 +269,9 @@ using std::min;
 #undef st_stream
 #undef ld_stream
 #undef fast_rsqrt
+#undef bits_from
+
+inline u32 bits_from(int first) { return first >= 32 ? 0 : ~0u << std::max(first, 0); }
 
 // The hardware's is off by up to 2^-11 of the value, and so is this one.
 inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }

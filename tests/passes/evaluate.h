@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "compiler/ir/hstu.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -137,6 +138,12 @@ class Evaluator {
         .Case([](arith::OrIOp) -> Function { return [](N a, N b, N) { return integer(a.integer | b.integer); }; })
         .Case([](arith::XOrIOp) -> Function { return [](N a, N b, N) { return integer(a.integer ^ b.integer); }; })
         .Case([](arith::SelectOp) -> Function { return [](N a, N b, N c) { return a.integer != 0 ? b : c; }; })
+        .Case([](hstu::BitsFromOp) -> Function {
+          return [](N a, N, N) {
+            const uint32_t bits = a.integer <= 0 ? ~0u : a.integer >= 32 ? 0 : ~0u << a.integer;
+            return integer(static_cast<int32_t>(bits));
+          };
+        })
         .Case([](arith::CmpFOp cmp) -> Function {
           if (cmp.getPredicate() == arith::CmpFPredicate::OGE)
             return [](N a, N b, N) { return integer(a.real >= b.real); };

@@ -39,6 +39,32 @@ TEST(Mask, EqualsSpecEverywhere) {
   }
 }
 
+// Words that begin before, within and behind the sequence.
+TEST(MaskBits, EqualMaskEverywhere) {
+  for (const HstuAttentionParams& params : all_masks()) {
+    Regions regions = build_regions(params);
+    Evaluator<> mask(regions.function(kMaskValid)), row_bits(regions.function(kMaskRowBits)),
+        column_bits(regions.function(kMaskColumnBits));
+    for (const int64_t n : {1, 2, 7, 40}) {
+      for (const int64_t t : {int64_t{0}, n / 3, n}) {
+        if (t > 0 && !params.num_targets) continue;
+        for (int64_t own = 0; own <= n; own += n > 7 ? 3 : 1) {
+          for (const int64_t first : {int64_t{-33}, int64_t{-5}, int64_t{0}, int64_t{6}, n - 1, n + 3}) {
+            const auto row = static_cast<uint32_t>(row_bits.integers({own, first, n, t})[0]);
+            const auto column = static_cast<uint32_t>(column_bits.integers({own, first, n, t})[0]);
+            for (int64_t i = 0; i < 32; ++i) {
+              ASSERT_EQ(row >> i & 1, static_cast<uint32_t>(mask.integers({own, first + i, n, t})[0]))
+                  << describe(params) << "; row " << own << ", column " << first + i << ", n " << n << ", t " << t;
+              ASSERT_EQ(column >> i & 1, static_cast<uint32_t>(mask.integers({first + i, own, n, t})[0]))
+                  << describe(params) << "; row " << first + i << ", column " << own << ", n " << n << ", t " << t;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Mask, TrivialOnlyWithoutMask) {
   for (const HstuAttentionParams& params : all_masks()) {
     Regions regions = build_regions(params);

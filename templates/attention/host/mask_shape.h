@@ -18,7 +18,7 @@ inline bool first_tile_is_longest(const HstuAttentionParams& params) {
   return first_rows_see_all(params) && params.max_attn_len > 0;
 }
 
-// Takes many instructions where it cuts a tile, and the registers of what they derive.
+// A producer that classifies tiles by it keeps more of what it derives.
 inline bool is_long_mask(const HstuAttentionParams& params) {
   return params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
 }

@@ -2,6 +2,7 @@
 // come of S and dP.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/fragment_mask.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "common/fragment_store.cuh"
@@ -74,19 +75,13 @@ struct TileScores {
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
   __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
-    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) {
-      valid_ = ~0u;
-    } else {
-      const int rows = at.tile.rows, targets = at.tile.targets;
-      int column0 = thread_column(at), row0 = q_row(at);
-      asm volatile("" : "+r"(column0), "+r"(row0));
-      valid_ = 0;
-#pragma unroll
-      for (int i = 0; i < kScores; ++i) {
-        const int column = column0 + (i & 2 ? 8 : 0), row = row0 + i / 4 * 8 + (i & 1);
-        valid_ |= (mask_valid(row, column, rows, targets) ? 1u : 0u) << i;
-      }
-    }
+    mask_ = {};
+    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
+    int column = thread_column(at), row = q_row(at);
+    asm volatile("" : "+r"(column), "+r"(row));
+    mask_ = FragmentMask<kScores>([&](int half, int further) {
+      return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+    });
   }
 
   // First of this thread's columns of the tile, within the sequence.
@@ -115,15 +110,15 @@ struct TileScores {
 
   // In rounded pairs.
   __device__ __forceinline__ void clear_invalid(u32 (&words)[kScores / 2]) {
-    if (valid_ == ~0u) return;
+    if (mask_.all()) return;
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) {
-      if (!(valid_ >> 2 * i & 1)) words[i] &= 0xffff0000u;
-      if (!(valid_ >> 2 * i & 2)) words[i] &= 0xffffu;
+      if (!mask_.valid(2 * i)) words[i] &= 0xffff0000u;
+      if (!mask_.valid(2 * i + 1)) words[i] &= 0xffffu;
     }
   }
 
-  u32 valid_ = 0;  // of the accumulators of S and dP, under the mask
+  FragmentMask<kScores> mask_;  // of the accumulators of S and dP
 };
 
 }  // namespace sm90::backward

@@ -5,6 +5,7 @@
 // columns, S and dP come out transposed, and so are what the sums need.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/fragment_mask.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
@@ -171,18 +172,25 @@ class Consumer {
     }
   }
 
+  // Of 32 rows of moving tiles from `moving` on, those that have to do with the row `stationary` of the tile.
+  static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, int targets) {
+    if constexpr (kColumns) return mask_column_bits(stationary, moving, rows, targets) & ~bits_from(rows - moving);
+    return mask_row_bits(stationary, moving, rows, targets);
+  }
+
   __device__ __forceinline__ void activate_under_mask() {
     const int rows = tile().rows, targets = tile().targets;
     int stationary = tile().row0 + warpgroup_ * kWarpgroupRows + thread_row(),
         moving = moving_tile(pipeline_).row0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(stationary), "+r"(moving));
+    const FragmentMask<kScores> mask([&](int half, int further) {
+      return seen_bits(stationary + 8 * half, moving + further, rows, targets);
+    });
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-      const int stationary_row = stationary + (i & 2 ? 8 : 0), moving_row = moving + i / 4 * 8 + (i & 1);
-      const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
-      const bool valid = mask_valid(row, column, rows, targets) && (!kColumns || row < rows);
+      const bool valid = mask.valid(i);
       const auto at = [=] { return pair_of(i, stationary, moving); };
       float y, dy;
       score_grad(scores_[i], at, params_, y, dy);
@@ -206,13 +214,17 @@ class Consumer {
       // As above.
       asm volatile("" : "+r"(own[half]), "+r"(other[half]));
     }
+    const FragmentMask<kScores> mask([&](int half, int further) {
+      const int first = other[half] + further;
+      return seen_bits(own[half], first, rows[half].rows, rows[half].targets) & bits_from(-first);
+    });
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const int half = i & 2 ? 1 : 0, n = rows[half].rows, t = rows[half].targets;
       const int stationary_row = own[half], moving_row = other[half] + i / 4 * 8 + (i & 1);
       const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
-      const bool valid = mask_valid(row, column, n, t) && moving_row >= 0 && (!kColumns || row < n);
+      const bool valid = mask.valid(i);
       const auto at = [=] { return Pair{row, column, n, t, tile().head}; };
       float y, dy;
       score_grad(scores_[i], at, params_, y, dy);

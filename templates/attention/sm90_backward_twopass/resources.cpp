@@ -33,16 +33,14 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
   const int64_t scores = config.block_n, words = config.block_n / 4;
   const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
-  // Masks of many instructions keep more of what they derive; with setmaxnreg there is room for it.
   const bool long_mask = is_long_mask(params);
-  const int64_t mask = long_mask && !producer_warpgroup ? 16 : 0;
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_rab() ? 12 : 0;
-  const int64_t rows = params.attn_dim / 2 + scores + state + mask + bias;
+  const int64_t rows = params.attn_dim / 2 + scores + state + bias;
   constexpr int64_t kMaxColumns = 256;  // of both sums
   split_columns = params.attn_dim + params.hidden_dim > kMaxColumns;
   if (split_columns) roles = 3;
-  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + mask + bias;
+  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + bias;
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
   registers_needed = std::max(rows, columns);
 

@@ -5,6 +5,7 @@
 // the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
 #include "attention/bias.cuh"
+#include "attention/fragment_mask.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
@@ -181,9 +182,9 @@ class Consumer {
     return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head};
   }
 
-  __device__ __forceinline__ void activate_scores(int first, int count) {
+  __device__ __forceinline__ void activate_scores() {
 #pragma unroll
-    for (int i = first; i < first + count; ++i) {
+    for (int i = 0; i < kScores; ++i) {
       const auto at = [=] {
         if constexpr (Config::kPackSequences) {
           return packed_pair_of(i, packed_row(i & 2 ? 8 : 0));
@@ -195,34 +196,38 @@ class Consumer {
     }
   }
 
-  __device__ __forceinline__ void activate_scores_under_mask(int first, int count) {
+  __device__ __forceinline__ void activate_scores_under_mask() {
     int row = tile_.row0 + thread_row();
     // What the mask derives from the row is computed here, not kept in registers across KV tiles: the accumulators need
     // them.
     asm volatile("" : "+r"(row));
     const int column = thread_column();
+    const FragmentMask<kScores> mask([&](int half, int further) {
+      return mask_row_bits(row + 8 * half, column + further, tile_.rows, tile_.targets);
+    });
 #pragma unroll
-    for (int i = first; i < first + count; ++i) {
-      const bool valid = mask_valid(row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets);
+    for (int i = 0; i < kScores; ++i) {
       const auto at = [=] { return pair_of(i, row, column); };
       const float y = score(scores_[i], at, params_);
-      scores_[i] = valid ? y : 0.0f;
+      scores_[i] = mask.valid(i) ? y : 0.0f;
     }
   }
 
   // The same in a packed tile, where each row has the mask of its own sequence, and sees none of the others' columns.
-  __device__ __forceinline__ void activate_packed_scores(int first, int count) {
+  __device__ __forceinline__ void activate_packed_scores() {
     Pair pairs[2] = {packed_pair_of(0, packed_row(0)), packed_pair_of(2, packed_row(8))};
     // As above.
     asm volatile("" : "+r"(pairs[0].row), "+r"(pairs[0].col), "+r"(pairs[1].row), "+r"(pairs[1].col));
+    const FragmentMask<kScores> mask([&](int half, int further) {
+      const Pair& own = pairs[half];
+      return mask_row_bits(own.row, own.col + further, own.n, own.t) & bits_from(-(own.col + further));
+    });
 #pragma unroll
-    for (int i = first; i < first + count; ++i) {
+    for (int i = 0; i < kScores; ++i) {
       const Pair& own = pairs[i & 2 ? 1 : 0];
-      const int row = own.row, column = own.col + i / 4 * 8 + (i & 1);
-      const bool valid = mask_valid(row, column, own.n, own.t) && column >= 0;
-      const auto at = [=] { return Pair{row, column, own.n, own.t, own.head}; };
+      const auto at = [=] { return Pair{own.row, own.col + i / 4 * 8 + (i & 1), own.n, own.t, own.head}; };
       const float y = score(scores_[i], at, params_);
-      scores_[i] = valid ? y : 0.0f;
+      scores_[i] = mask.valid(i) ? y : 0.0f;
     }
   }
 
@@ -231,47 +236,11 @@ class Consumer {
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     add_bias();
     if (kv_tile_.flags & MovingTileInfo::full(warpgroup_)) {
-      activate_scores(0, kScores);
-    } else if constexpr (Config::kMaskInPieces) {
-      activate_pieces();
+      activate_scores();
+    } else if constexpr (Config::kPackSequences) {
+      activate_packed_scores();
     } else {
-      activate_partial(0, kScores);
-    }
-  }
-
-  __device__ __forceinline__ void activate_partial(int first, int count) {
-    if constexpr (Config::kPackSequences) {
-      activate_packed_scores(first, count);
-    } else {
-      activate_scores_under_mask(first, count);
-    }
-  }
-
-  // A KV tile that some of the warpgroup's rows see partially, in pieces of 16 columns by the warp's 16 rows: most of
-  // them are seen in full, or not at all. Pays where the mask takes many instructions.
-  __device__ __forceinline__ void activate_pieces() {
-    constexpr int kPieceColumns = 16, kPieceScores = kPieceColumns / 2;
-    const int row0 = tile_.row0 + static_cast<int>(warp_uniform(warpgroup_ * kWarpgroupRows + warp_row()));
-    const int row1 = min(row0 + kTailBoxRows, tile_.rows) - 1;
-#pragma unroll
-    for (int piece = 0; piece < Config::kBlockN / kPieceColumns; ++piece) {
-      const int column0 = kv_tile_.row0 + piece * kPieceColumns, first = piece * kPieceScores;
-      bool full, visible;
-      if constexpr (Config::kPackSequences) {
-        const PackedRow* const rows = packed_tile().rows;
-        const int last = min(warp_row() + kTailBoxRows, tile_.rows - tile_.row0) - 1;
-        packed_piece(rows[warp_row()], rows[last], row0, row1, column0, column0 + kPieceColumns - 1, full, visible);
-      } else {
-        mask_tile(row0, row1, column0, column0 + kPieceColumns - 1, tile_.rows, tile_.targets, full, visible);
-      }
-      if (full) {
-        activate_scores(first, kPieceScores);
-      } else if (visible) {
-        activate_partial(first, kPieceScores);
-      } else {
-#pragma unroll
-        for (int i = first; i < first + kPieceScores; ++i) scores_[i] = 0;
-      }
+      activate_scores_under_mask();
     }
   }
 

@@ -57,7 +57,7 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = timed_resident_ctas(config);
   const auto [tensor, activation] = kv_tile_work(params, config.block_n);
-  const double chain = costs.chain * (tensor + activation) + (resources.mask_in_pieces ? costs.pieces : 0);
+  const double chain = costs.chain * (tensor + activation);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
   double kv_tile = std::max({chain / (consumers * resident), tensor, costs.activation * activation});
@@ -71,7 +71,7 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
     if (!config.pack_sequences && batch > resources.schedule_sequences) tile += costs.in_group;
   }
   if (config.ping_pong) {
-    kv_tile *= resources.mask_in_pieces ? costs.ping_pong_in_pieces : costs.ping_pong;
+    kv_tile *= costs.ping_pong;
     tile += costs.tile_ping_pong;
   }
   if (config.pack_sequences) {

@@ -26,12 +26,10 @@ struct ForwardCosts {
   // A KV tile of one consumer warpgroup.
   double activation = 1.43;  // a multiprocessor's transcendentals and what goes with them, over their peak
   double chain = 1.7;        // a warpgroup's products and activation, one after the other, over both peaks
-  double pieces = 210;       // in its chain: a mask that is looked at in pieces of 16 columns
   double two_stages = 1.12;  // loads that are late for want of a third stage
   double kv_tile = 285;      // barriers and the loop
   // Ping-pong keeps products apart, and loses by warpgroups whose KV tiles take different times.
   double ping_pong = 0.92;
-  double ping_pong_in_pieces = 1.11;
   // A row tile, during which its CTA works off no columns.
   double tile = 3900;
   double tile_rows = 3000;      // for 64 rows of q and 128 columns of output
@@ -55,9 +53,8 @@ struct ForwardCosts {
   static constexpr auto fields() {
     return std::make_tuple(
         field("activation", &ForwardCosts::activation, ""), field("chain", &ForwardCosts::chain, ""),
-        field("pieces", &ForwardCosts::pieces, ""), field("two_stages", &ForwardCosts::two_stages, ""),
-        field("kv_tile", &ForwardCosts::kv_tile, ""), field("ping_pong", &ForwardCosts::ping_pong, ""),
-        field("ping_pong_in_pieces", &ForwardCosts::ping_pong_in_pieces, ""), field("tile", &ForwardCosts::tile, ""),
+        field("two_stages", &ForwardCosts::two_stages, ""), field("kv_tile", &ForwardCosts::kv_tile, ""),
+        field("ping_pong", &ForwardCosts::ping_pong, ""), field("tile", &ForwardCosts::tile, ""),
         field("tile_rows", &ForwardCosts::tile_rows, ""), field("tile_ping_pong", &ForwardCosts::tile_ping_pong, ""),
         field("one_query", &ForwardCosts::one_query, ""), field("in_group", &ForwardCosts::in_group, ""),
         field("grid_tile", &ForwardCosts::grid_tile, ""), field("empty_cta", &ForwardCosts::empty_cta, ""),

@@ -173,16 +173,14 @@ Constants Sm90Forward::constants(const Spec& spec, const Config& config) {
 
 std::string Sm90Forward::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
-  const bool in_pieces = Resources(spec, config).mask_in_pieces;
-  return sm90::print_wgmma("QkProduct",
-                           {.dtype = params.dtype,
-                            .n = config.block_n,
-                            .k = params.attn_dim,
-                            .a = sm90::OperandA::kShared,
-                            .a_rows = config.block_m,
-                            .transpose_b = false,
-                            .b_rows = config.block_n,
-                            .accumulate = in_pieces ? sm90::Accumulate::kFresh : sm90::Accumulate::kNever}) +
+  return sm90::print_wgmma("QkProduct", {.dtype = params.dtype,
+                                         .n = config.block_n,
+                                         .k = params.attn_dim,
+                                         .a = sm90::OperandA::kShared,
+                                         .a_rows = config.block_m,
+                                         .transpose_b = false,
+                                         .b_rows = config.block_n,
+                                         .accumulate = sm90::Accumulate::kNever}) +
          "\n" +
          sm90::print_wgmma("PvProduct", {.dtype = params.dtype,
                                          .n = params.hidden_dim,

@@ -41,16 +41,4 @@ __device__ __forceinline__ void restore_values(const Params& params, const Packe
   }
 }
 
-// A piece of a KV tile, of the columns [column0, column1], as the rows [row0, row1] of a warp see it, which are of the
-// sequences from `first`'s to `last`'s.
-__device__ __forceinline__ void packed_piece(const PackedRow& first, const PackedRow& last, int row0, int row1,
-                                             int column0, int column1, bool& full, bool& visible) {
-  full = false;
-  visible = row0 <= row1 && column1 >= first.start && column0 < last.start + last.rows;
-  if (first.start != last.start || !visible) return;
-  const int start = first.start;
-  mask_tile(row0 - start, row1 - start, column0 - start, column1 - start, first.rows, first.targets, full, visible);
-  full = full && column0 >= start;
-}
-
 }  // namespace sm90

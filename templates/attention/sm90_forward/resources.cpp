@@ -18,7 +18,6 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const bool sorts = persistent && !config.pack_sequences;
   pair_tiles = sorts && tiles_pair_up(params);
   first_tile_first = first_tile_is_longest(params);
-  mask_in_pieces = is_long_mask(params);
   schedule_sequences = sorts ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;
@@ -50,16 +49,11 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // out configs that were seen to spill. Four CTAs, of heads of 32, get by with less.
   const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
-  // Masks whose pieces are looked at keep more of what they derive; with setmaxnreg there is room for it. Three CTAs
-  // get by with less, as packed tiles do, whose mask is read from shared memory for each KV tile.
-  const bool gets_by = config.pack_sequences || (config.blocks_per_sm > 2 && !params.has_rab());
-  if (mask_in_pieces && !producer_warpgroup) registers_needed += gets_by ? 12 : 28;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
   if (params.has_rab()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
     // Found by compiling, as the others; the widest outputs leave none.
     registers_needed += params.hidden_dim > 192 ? 36 : 12;
-    if (mask_in_pieces && producer_warpgroup) registers_needed += config.block_n > 96 ? 40 : 8;
     bias_ahead = registers_needed + config.block_n / 4 + 8 <= consumer_registers;
   }
 }

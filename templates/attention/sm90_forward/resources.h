@@ -29,7 +29,6 @@ struct Resources {
   bool partial_fits = false;       // a CTA's sums fit where its k and v were
   bool split = false;              // the columns of a tile may be split over a cluster of CTAs
   bool bias_ahead = false;         // a KV tile's bias is loaded while its product runs
-  bool mask_in_pieces = false;     // the mask takes many instructions: it is evaluated only where it differs
   int64_t shared_bytes = 0;
   int64_t shared_bytes_resident = 0;  // of all CTAs of a multiprocessor, with what the system reserves for each
   int64_t producer_registers =
@@ -40,14 +39,14 @@ struct Resources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(
-        field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
-        field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
-        field("query_stages", &R::query_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
-        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
-        field("mask_in_pieces", &R::mask_in_pieces, ""), field("bias_ahead", &R::bias_ahead, ""),
-        field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
-        field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
+    return std::make_tuple(field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
+                           field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
+                           field("query_stages", &R::query_stages, ""),
+                           field("schedule_sequences", &R::schedule_sequences, ""),
+                           field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
+                           field("bias_ahead", &R::bias_ahead, ""), field("shared_bytes", &R::shared_bytes, ""),
+                           field("producer_registers", &R::producer_registers, ""),
+                           field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
   }
 };
 

@@ -58,6 +58,42 @@ module {
     %5 = arith.select %2, %4, %c0 : index
     return %3, %5 : index, index
   }
+  func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c129 = arith.constant 129 : index
+    %c128 = arith.constant 128 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg2, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.xori %1, %c-1_i32 : i32
+    %3 = arith.subi %arg0, %c128 : index
+    %4 = arith.subi %3, %arg1 : index
+    %5 = hstu.bits_from %4
+    %6 = arith.addi %arg0, %c129 : index
+    %7 = arith.subi %6, %arg1 : index
+    %8 = hstu.bits_from %7
+    %9 = arith.xori %8, %c-1_i32 : i32
+    %10 = arith.andi %5, %9 : i32
+    %11 = arith.andi %10, %2 : i32
+    return %11 : i32
+  }
+  func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c129 = arith.constant 129 : index
+    %c-128 = arith.constant -128 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
+    %0 = arith.cmpi slt, %arg0, %arg2 : index
+    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
+    %2 = arith.addi %arg0, %c129 : index
+    %3 = arith.subi %2, %arg1 : index
+    %4 = hstu.bits_from %3
+    %5 = arith.xori %4, %c-1_i32 : i32
+    %6 = arith.addi %arg0, %c-128 : index
+    %7 = arith.subi %6, %arg1 : index
+    %8 = hstu.bits_from %7
+    %9 = arith.andi %5, %8 : i32
+    %10 = arith.andi %9, %1 : i32
+    return %10 : i32
+  }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.797884583 : f32
     %cst_0 = arith.constant 0.707106769 : f32

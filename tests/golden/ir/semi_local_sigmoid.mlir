@@ -132,6 +132,74 @@ module {
     %28 = arith.select %25, %27, %c0 : index
     return %26, %28 : index, index
   }
+  func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c-127 = arith.constant -127 : index
+    %c16 = arith.constant 16 : index
+    %c1 = arith.constant 1 : index
+    %c0_i32 = arith.constant 0 : i32
+    %c0 = arith.constant 0 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg2, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.xori %1, %c-1_i32 : i32
+    %3 = arith.subi %arg2, %arg3 : index
+    %4 = arith.maxsi %3, %c0 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.xori %6, %c-1_i32 : i32
+    %8 = arith.cmpi sge, %arg0, %4 : index
+    %9 = arith.select %8, %c-1_i32, %c0_i32 : i32
+    %10 = arith.andi %9, %7 : i32
+    %11 = arith.addi %arg0, %c-127 : index
+    %12 = arith.subi %11, %arg1 : index
+    %13 = hstu.bits_from %12
+    %14 = arith.subi %c16, %arg1 : index
+    %15 = hstu.bits_from %14
+    %16 = arith.xori %15, %c-1_i32 : i32
+    %17 = arith.ori %16, %13 : i32
+    %18 = arith.addi %arg0, %c1 : index
+    %19 = arith.subi %18, %arg1 : index
+    %20 = hstu.bits_from %19
+    %21 = arith.xori %20, %c-1_i32 : i32
+    %22 = arith.andi %21, %17 : i32
+    %23 = arith.cmpi slt, %arg0, %4 : index
+    %24 = arith.select %23, %c-1_i32, %c0_i32 : i32
+    %25 = arith.andi %24, %22 : i32
+    %26 = arith.ori %25, %10 : i32
+    %27 = arith.andi %26, %2 : i32
+    return %27 : i32
+  }
+  func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c16 = arith.constant 16 : index
+    %c128 = arith.constant 128 : index
+    %c0 = arith.constant 0 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
+    %0 = arith.cmpi slt, %arg0, %arg2 : index
+    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
+    %2 = arith.subi %arg2, %arg3 : index
+    %3 = arith.maxsi %2, %c0 : index
+    %4 = arith.cmpi slt, %arg0, %3 : index
+    %5 = arith.select %4, %c-1_i32, %c0_i32 : i32
+    %6 = arith.subi %3, %arg1 : index
+    %7 = hstu.bits_from %6
+    %8 = arith.andi %7, %5 : i32
+    %9 = arith.addi %arg0, %c128 : index
+    %10 = arith.subi %9, %arg1 : index
+    %11 = hstu.bits_from %10
+    %12 = arith.xori %11, %c-1_i32 : i32
+    %13 = arith.cmpi slt, %arg0, %c16 : index
+    %14 = arith.select %13, %c-1_i32, %c0_i32 : i32
+    %15 = arith.ori %14, %12 : i32
+    %16 = arith.subi %arg0, %arg1 : index
+    %17 = hstu.bits_from %16
+    %18 = arith.andi %17, %15 : i32
+    %19 = arith.xori %7, %c-1_i32 : i32
+    %20 = arith.andi %19, %18 : i32
+    %21 = arith.ori %20, %8 : i32
+    %22 = arith.andi %21, %1 : i32
+    return %22 : i32
+  }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32
     %cst_0 = arith.constant 5.000000e-01 : f32

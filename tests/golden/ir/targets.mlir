@@ -65,6 +65,49 @@ module {
     %8 = arith.select %5, %7, %c0 : index
     return %6, %8 : index, index
   }
+  func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c1 = arith.constant 1 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg2, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.xori %1, %c-1_i32 : i32
+    %3 = arith.addi %arg0, %c1 : index
+    %4 = arith.subi %3, %arg1 : index
+    %5 = hstu.bits_from %4
+    %6 = arith.xori %5, %c-1_i32 : i32
+    %7 = arith.subi %arg0, %arg1 : index
+    %8 = hstu.bits_from %7
+    %9 = arith.andi %8, %6 : i32
+    %10 = arith.subi %arg2, %arg3 : index
+    %11 = arith.subi %10, %arg1 : index
+    %12 = hstu.bits_from %11
+    %13 = arith.xori %12, %c-1_i32 : i32
+    %14 = arith.ori %13, %9 : i32
+    %15 = arith.andi %6, %14 : i32
+    %16 = arith.andi %15, %2 : i32
+    return %16 : i32
+  }
+  func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c1 = arith.constant 1 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
+    %0 = arith.cmpi slt, %arg0, %arg2 : index
+    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
+    %2 = arith.addi %arg0, %c1 : index
+    %3 = arith.subi %2, %arg1 : index
+    %4 = hstu.bits_from %3
+    %5 = arith.xori %4, %c-1_i32 : i32
+    %6 = arith.subi %arg0, %arg1 : index
+    %7 = hstu.bits_from %6
+    %8 = arith.andi %7, %5 : i32
+    %9 = arith.subi %arg2, %arg3 : index
+    %10 = arith.cmpi slt, %arg0, %9 : index
+    %11 = arith.select %10, %c-1_i32, %c0_i32 : i32
+    %12 = arith.ori %11, %8 : i32
+    %13 = arith.andi %7, %12 : i32
+    %14 = arith.andi %13, %1 : i32
+    return %14 : i32
+  }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32
     %cst_0 = arith.constant 5.000000e-01 : f32

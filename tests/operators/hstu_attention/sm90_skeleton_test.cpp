@@ -293,29 +293,6 @@ TEST(Sm90Skeleton, EstimatesGrowWithTheProblem) {
   }
 }
 
-// docs/journal.md, entry 19: the others lose by it.
-TEST(Sm90Skeleton, MasksOfManyInstructionsAreEvaluatedInPieces) {
-  HstuAttentionParams plain;
-  plain.heads = 4;
-  plain.attn_dim = plain.hidden_dim = 128;
-  HstuAttentionParams window = plain, context = plain, groups = plain, semi_local = plain;
-  window.max_attn_len = 256;
-  context.contextual_seq_len = 32;
-  groups.num_targets = true;
-  groups.target_group_size = 4;
-  semi_local.sla_k1 = 256;
-  semi_local.sla_k2 = 64;
-  const auto in_pieces = [](const HstuAttentionParams& params) {
-    const HstuAttentionSpec spec(params);
-    return constant(spec, accepted(spec).at(0), "mask_in_pieces");
-  };
-  EXPECT_EQ(in_pieces(plain), 0);
-  EXPECT_EQ(in_pieces(window), 0);
-  EXPECT_EQ(in_pieces(context), 1);
-  EXPECT_EQ(in_pieces(groups), 1);
-  EXPECT_EQ(in_pieces(semi_local), 1);
-}
-
 KernelConfig first_choice(const HstuAttentionSpec& spec, int64_t max_seq_len) {
   ProblemSize size;
   size.max_seq_len = max_seq_len;
@@ -370,12 +347,10 @@ TEST(Sm90Skeleton, TheFirstChoiceIsOfAFamilyThatWasTimedFast) {
       {"seq-4k", {}, 128, 4096, "192x64 persistent"},
       {"d64 at 4096", {}, 64, 4096, "192x96 persistent"},
       {"long-16k *", {}, 128, 16384, "192x64 persistent"},
-      {"context-1k *", {.contextual_seq_len = 32}, 128, 1024, "192x64 persistent"},
       {"context-4k *", {.contextual_seq_len = 32}, 128, 4096, "192x64 grid"},
       {"window-full-1k *", {.max_attn_len = 256, .min_full_attn_seq_len = 64}, 128, 1024, "192x64 persistent"},
       {"window-full-4k *", {.max_attn_len = 256, .min_full_attn_seq_len = 64}, 128, 4096, "192x64 grid"},
       {"semi-local-4k *", {.sla_k1 = 256, .sla_k2 = 64}, 128, 4096, "192x64 persistent"},
-      {"mix-4k", {.num_targets = true, .max_attn_len = 256, .contextual_seq_len = 32}, 128, 4096, "192x64 grid"},
       {"win-16k-mix", {.num_targets = true, .max_attn_len = 2048, .contextual_seq_len = 32}, 128, 16384, "192x64 grid"},
   };
   for (const Timed& timed : keys) {
