@@ -1,8 +1,10 @@
 // Start-up and launch cost of one instance in this process: what a framework that already uses CUDA pays for its first
 // call.
 //
-//     bench_startup CACHE_DIRECTORY        prints one line of JSON: {"prepare_ms", "first_call_ms", "launch_us"}
+//     bench_startup CACHE_DIRECTORY        prints one line of JSON:
+//                                          {"prepare_ms", "first_call_ms", "launch_us", "empty_launch_us"}
 //
+// The last is what the driver alone takes for a kernel that has no parameters and does nothing.
 // Run twice with the same directory: empty it shows a cold key (one compile), filled a new process with a warm disk.
 // bench/run_gpu.sh does both several times.
 #include <algorithm>
@@ -35,6 +37,9 @@ struct Cuda {
         allocate(lookup<int(unsigned long long*, size_t)>(library, "cuMemAlloc_v2")),
         fill(lookup<int(unsigned long long, unsigned char, size_t)>(library, "cuMemsetD8_v2")),
         upload(lookup<int(unsigned long long, const void*, size_t)>(library, "cuMemcpyHtoD_v2")),
+        load(lookup<int(void**, const void*)>(library, "cuModuleLoadData")),
+        find(lookup<int(void**, void*, const char*)>(library, "cuModuleGetFunction")),
+        launch(lookup<Launch>(library, "cuLaunchKernel")),
         synchronize(lookup<int()>(library, "cuCtxSynchronize")) {}
 
   template <typename Signature>
@@ -42,14 +47,51 @@ struct Cuda {
     return library.function<Signature>(name).value();
   }
 
+  using Launch = int(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                     void**);
+
   int (*init)(unsigned);
   int (*retain)(void**, int);
   int (*set_current)(void*);
   int (*allocate)(unsigned long long*, size_t);
   int (*fill)(unsigned long long, unsigned char, size_t);
   int (*upload)(unsigned long long, const void*, size_t);
+  int (*load)(void**, const void*);
+  int (*find)(void**, void*, const char*);
+  Launch* launch;
   int (*synchronize)();
 };
+
+// Microseconds for one call of `launch`, which is 0 where it succeeded, or -1. Few enough at a time that the driver's
+// queue never fills, which would measure the kernel.
+template <typename F>
+double launch_time(const Cuda& cuda, F launch) {
+  constexpr int kBurst = 100, kBursts = 50;
+  std::vector<double> bursts;
+  for (int burst = 0; burst < kBursts; ++burst) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < kBurst; ++i) {
+      if (launch() != 0) return -1;
+    }
+    bursts.push_back(milliseconds_since(begin) * 1e3 / kBurst);
+    if (cuda.synchronize() != 0) return -1;
+  }
+  std::nth_element(bursts.begin(), bursts.begin() + kBursts / 2, bursts.end());
+  return bursts[kBursts / 2];
+}
+
+constexpr const char* kEmptyKernel = R"(
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry empty() { ret; }
+)";
+
+double empty_launch_time(const Cuda& cuda) {
+  void *module = nullptr, *function = nullptr;
+  if (cuda.load(&module, kEmptyKernel) != 0 || cuda.find(&function, module, "empty") != 0) return -1;
+  return launch_time(cuda, [&] { return cuda.launch(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr); });
+}
 
 struct Tensor {
   Tensor(const Cuda& cuda, DLDataType type, std::vector<int64_t> sizes) : shape(std::move(sizes)) {
@@ -130,20 +172,10 @@ int main(int argc, char** argv) {
   }
   const double first_call_ms = milliseconds_since(start);
 
-  // Few enough launches that the driver's queue never fills, which would measure the kernel.
-  constexpr int kBurst = 100, kBursts = 50;
-  std::vector<double> bursts;
-  for (int burst = 0; burst < kBursts; ++burst) {
-    const auto begin = Clock::now();
-    for (int i = 0; i < kBurst; ++i) {
-      if (launch() != HSTUJIT_OK) return 1;
-    }
-    bursts.push_back(milliseconds_since(begin) * 1e3 / kBurst);
-    if (cuda.synchronize() != 0) return 1;
-  }
-  std::nth_element(bursts.begin(), bursts.begin() + kBursts / 2, bursts.end());
-  std::printf("{\"prepare_ms\": %.3f, \"first_call_ms\": %.3f, \"launch_us\": %.3f}\n", prepare_ms, first_call_ms,
-              bursts[kBursts / 2]);
+  const double launch_us = launch_time(cuda, launch), empty_launch_us = empty_launch_time(cuda);
+  if (launch_us < 0 || empty_launch_us < 0) return 1;
+  std::printf("{\"prepare_ms\": %.3f, \"first_call_ms\": %.3f, \"launch_us\": %.3f, \"empty_launch_us\": %.3f}\n",
+              prepare_ms, first_call_ms, launch_us, empty_launch_us);
   hstujit_op_destroy(op);
   return 0;
 }

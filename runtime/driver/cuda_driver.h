@@ -59,7 +59,8 @@ namespace hstujit {
   X(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                                                \
     (cuda::TensorMap*, cuda::TensorMapType, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,     \
      const uint32_t*, cuda::TensorMapInterleave, cuda::TensorMapSwizzle, cuda::TensorMapPromotion,                  \
-     cuda::TensorMapFill))
+     cuda::TensorMapFill))                                                                                          \
+  X(tensor_map_replace_address, cuTensorMapReplaceAddress, (cuda::TensorMap*, void*))
 
 class CudaDriver {
  public:

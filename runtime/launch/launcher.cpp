@@ -101,6 +101,11 @@ Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, con
   return LauncherPtr(launcher);
 }
 
+size_t Launcher::count_maps(const LaunchPlan& plan) {
+  const auto is_map = [](const ParamSlot& slot) { return slot.kind == SlotKind::kTensorMap; };
+  return static_cast<size_t>(std::ranges::count_if(plan.slots, is_map));
+}
+
 Status Launcher::check_map_rows(const hstujit_value* values) const {
   for (const int argument : mapped_) {
     const int64_t rows = values[argument].tensor->shape[0];
@@ -187,6 +192,8 @@ TensorMapView Launcher::map_view(const ParamSlot& slot, const hstujit_value* val
 }
 
 cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, std::byte* parameters) const {
+  KeptMaps::Use maps(maps_);
+  size_t map_index = 0;
   for (size_t i = 0; i < plan_.slots.size(); ++i) {
     const ParamSlot& slot = plan_.slots[i];
     const hstujit_value& value = values[slot.argument];
@@ -218,7 +225,7 @@ cuda::Error Launcher::pack(const hstujit_value* values, void* const* regions, st
       }
       case SlotKind::kTensorMap: {
         auto* const map = reinterpret_cast<cuda::TensorMap*>(destination);
-        const cuda::Error error = encode_tensor_map(*driver_, map_view(slot, values), slot.map, map);
+        const cuda::Error error = maps.encode(*driver_, map_index++, map_view(slot, values), slot.map, map);
         if (error != cuda::kSuccess) return error;
         break;
       }

@@ -49,17 +49,6 @@ DLDataType dlpack_type(DataType type) {
   return {code, static_cast<uint8_t>(8 * size_of(type)), 1};
 }
 
-int64_t tensor_stride(const DLTensor& tensor, int dimension) {
-  if (tensor.strides != nullptr) return tensor.strides[dimension];
-  int64_t stride = 1;
-  for (int inner = tensor.ndim - 1; inner > dimension; --inner) stride *= tensor.shape[inner];
-  return stride;
-}
-
-bool is_empty(const DLTensor& tensor) {
-  return std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
-}
-
 int64_t span_bytes(const DLTensor& tensor) { return inner_span_bytes(tensor, 0); }
 
 bool have_one_place(const DLTensor& a, const DLTensor& b) {

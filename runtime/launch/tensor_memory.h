@@ -16,10 +16,20 @@ inline char* tensor_data(const DLTensor& tensor) {
 }
 
 // Stride of one dimension in elements (a tensor without strides is contiguous).
-int64_t tensor_stride(const DLTensor& tensor, int dimension);
+inline int64_t tensor_stride(const DLTensor& tensor, int dimension) {
+  if (tensor.strides != nullptr) return tensor.strides[dimension];
+  int64_t stride = 1;
+  for (int inner = tensor.ndim - 1; inner > dimension; --inner) stride *= tensor.shape[inner];
+  return stride;
+}
 
 // Whether it has no elements.
-bool is_empty(const DLTensor& tensor);
+inline bool is_empty(const DLTensor& tensor) {
+  for (int i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] == 0) return true;
+  }
+  return false;
+}
 
 // Bytes from the first to behind the last element of a tensor that is not empty. No more than an int64_t counts.
 int64_t span_bytes(const DLTensor& tensor);

@@ -304,7 +304,8 @@ EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 1.5f;
   return 0;
 }
-EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t rank, void* address, const uint64_t* dimensions,
+// Of a map the fake keeps the address alone, in its first bytes.
+EXPORT int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const uint64_t* dimensions,
                                   const uint64_t* strides, const uint32_t* box, const uint32_t*, int, int swizzle, int,
                                   int) {
   FAIL_IF_ASKED();
@@ -323,5 +324,12 @@ EXPORT int cuTensorMapEncodeTiled(void*, int type, uint32_t rank, void* address,
   std::copy_n(dimensions, rank, state.dimensions);
   std::copy_n(strides, rank - 1, state.strides);
   std::copy_n(box, rank, state.box);
+  std::memcpy(map, &address, sizeof(address));
+  return 0;
+}
+EXPORT int cuTensorMapReplaceAddress(void* map, void* address) {
+  FAIL_IF_ASKED();
+  ++fake_cuda()->replaced_addresses;
+  std::memcpy(map, &address, sizeof(address));
   return 0;
 }

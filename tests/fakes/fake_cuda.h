@@ -26,7 +26,8 @@ struct FakeCuda {
   std::atomic<int> launches{0};
   std::atomic<int> module_loads{0};
   std::atomic<int> largest_cluster{16};
-  std::atomic<int> tensor_maps{0};
+  std::atomic<int> tensor_maps{0};         // encoded
+  std::atomic<int> replaced_addresses{0};  // of tensor maps
   std::atomic<int> capturing{0};
   std::atomic<int> arriving{0};  // copies to the device that nobody has waited for
   std::atomic<int> races{0};     // launches while some of them were under way
@@ -65,7 +66,7 @@ struct FakeCuda {
     major = 9;
     minor = 0;
     largest_cluster = 16;
-    launches = module_loads = tensor_maps = capturing = arriving = races = 0;
+    launches = module_loads = tensor_maps = replaced_addresses = capturing = arriving = races = 0;
     contexts_destroyed = 0;
     unsteady_from = 0;
     step_count = poisoned_count = 0;

@@ -1,4 +1,8 @@
 // Tensor maps of a launch: their axes as the plan says, whatever the rank of the tensor.
+#include <atomic>
+#include <cstring>
+#include <thread>
+
 #include "tests/runtime/launch_fixture.h"
 
 namespace hstujit::test {
@@ -9,8 +13,8 @@ using ::testing::HasSubstr;
 
 class MapTest : public LaunchTest {
  protected:
-  // A launch that has a map of this argument; its status.
-  Status launch_with(FakeLaunch& launch, std::string_view argument, const TensorMapPlan& map) {
+  // Of a kernel that has a map of this argument.
+  Result<LauncherPtr> launcher_with(const FakeLaunch& launch, std::string_view argument, const TensorMapPlan& map) {
     LaunchPlan plan;
     plan.kernel_name = "k";
     plan.threads = 32;
@@ -20,9 +24,19 @@ class MapTest : public LaunchTest {
     slot.argument = find_argument(launch.problem.signature, argument);
     slot.map = map;
     plan.slots = {slot};
-    const auto launcher = make_launcher(launch.problem.signature, plan);
+    return make_launcher(launch.problem.signature, plan);
+  }
+  // A launch of it; its status.
+  Status launch_with(FakeLaunch& launch, std::string_view argument, const TensorMapPlan& map) {
+    const auto launcher = launcher_with(launch, argument, map);
     if (!launcher.ok()) return launcher.status();
     return (*launcher)->launch(launch.values.data(), launch.values.size(), nullptr);
+  }
+  // Whether the kernel was given a map of that argument's memory.
+  static bool launched_with_address_of(const FakeLaunch& launch, std::string_view argument) {
+    void* address = nullptr;
+    std::memcpy(&address, fake().parameters, sizeof(address));
+    return address == launch.values[find_argument(launch.problem.signature, argument)].tensor->data;
   }
 
   static Instance rows_of_fp32() {
@@ -55,6 +69,45 @@ TEST_F(MapTest, OfRankFourInAnyOrder) {
   EXPECT_EQ(fake().swizzle, 2);
   EXPECT_THAT(std::vector(fake().dimensions, fake().dimensions + 4), ElementsAre(64, 2, 64, 2));
   EXPECT_THAT(std::vector(fake().strides, fake().strides + 3), ElementsAre(64 * 64 * 2, 64 * 2, 2 * 64 * 64 * 2));
+}
+
+TEST_F(MapTest, OfEqualSizesIsEncodedOnce) {
+  FakeLaunch launch(rows_of_fp32(), lengths_of_five_), elsewhere(rows_of_fp32(), lengths_of_five_),
+      longer(rows_of_fp32(), {.rows = {6}, .num_targets = {}, .max_seq_len = 6});
+  const auto launcher = launcher_with(launch, "x", {{{1, 24}, {0, 3}}, 0});
+  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
+  struct Step {
+    FakeLaunch& launch;
+    int encoded, replaced;  // by then
+  };
+  for (const auto& [of, encoded, replaced] :
+       {Step{launch, 1, 0}, Step{elsewhere, 1, 1}, Step{longer, 2, 1}, Step{launch, 3, 1}, Step{launch, 3, 2}}) {
+    ASSERT_TRUE((*launcher)->launch(of.values.data(), of.values.size(), nullptr).ok());
+    EXPECT_EQ(fake().tensor_maps, encoded);
+    EXPECT_EQ(fake().replaced_addresses, replaced);
+    EXPECT_TRUE(launched_with_address_of(of, "x"));
+  }
+}
+
+TEST_F(MapTest, OfThreadsThatLaunchAtATimeAreTheirOwn) {
+  constexpr int kThreads = 8, kLaunches = 200;
+  FakeLaunch first(rows_of_fp32(), lengths_of_five_);
+  const auto launcher = launcher_with(first, "x", {{{1, 24}, {0, 3}}, 0});
+  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const CurrentContext current(*engine_);
+      FakeLaunch launch(rows_of_fp32(), {.rows = {5 + i % 2}, .num_targets = {}, .max_seq_len = 6});
+      for (int j = 0; j < kLaunches; ++j) {
+        failed += (*launcher)->launch(launch.values.data(), launch.values.size(), nullptr).ok() ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(fake().tensor_maps + fake().replaced_addresses, kThreads * kLaunches);
 }
 
 TEST_F(MapTest, ThatTheDriverWouldRefuseIsAMistakeOfThePlan) {
