@@ -1,6 +1,7 @@
 // Which fields an entry of "ops" may have, by its operator.
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "compiler/spec/config.h"
 #include "compiler/spec/sequence_rows.h"
@@ -29,36 +30,55 @@ std::vector<std::string_view> find_instance_fields(std::string_view op) {
   return names;
 }
 
+// What `find` says of an operator, which is asked once: to look at all of them takes milliseconds, and most processes
+// have a few.
+template <typename Names>
+class ByOperator {
+ public:
+  explicit ByOperator(Names (*find)(std::string_view op)) : find_(find) {}
+
+  const Names& of(std::string_view op) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = known_.find(op);
+    return found != known_.end() ? found->second : known_.emplace(op, find_(op)).first->second;
+  }
+
+ private:
+  Names (*const find_)(std::string_view op);
+  std::mutex mutex_;
+  std::map<std::string, Names, std::less<>> known_;  // places in it stay
+};
+
+std::vector<std::string> find_entry_fields(std::string_view op) {
+  std::vector<std::string> names;
+  for (const std::string_view name : instance_field_names(op)) names.emplace_back(name);
+  const Json schema = operator_schema(op);
+  for (const auto& field : schema["properties"].items()) names.push_back(field.key());
+  return names;
+}
+
+std::vector<std::string> find_fields_of_any() {
+  std::vector<std::string> names;
+  for (const std::string_view op : operator_names()) {
+    for (const std::string& name : entry_field_names(op)) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& instance_field_names(std::string_view op) {
-  using Names = std::map<std::string_view, std::vector<std::string_view>>;
-  static const Names* const names = [] {
-    auto* const of_all = new Names;
-    for (const std::string_view known : operator_names()) of_all->emplace(known, find_instance_fields(known));
-    return of_all;
-  }();
-  return names->at(op);
+  static auto& names = *new ByOperator<std::vector<std::string_view>>(find_instance_fields);
+  return names.of(op);
 }
 
 const std::vector<std::string>& entry_field_names(std::string_view op) {
-  using Names = std::map<std::string, std::vector<std::string>, std::less<>>;
-  static const Names* const names = [] {
-    auto* const of_all = new Names;
-    std::vector<std::string>& of_any = (*of_all)[""];
-    for (const std::string_view known : operator_names()) {
-      std::vector<std::string>& of_one = (*of_all)[std::string(known)];
-      for (const std::string_view name : instance_field_names(known)) of_one.emplace_back(name);
-      const Json schema = operator_schema(known);
-      for (const auto& field : schema["properties"].items()) of_one.push_back(field.key());
-      for (const std::string& name : of_one) {
-        if (std::find(of_any.begin(), of_any.end(), name) == of_any.end()) of_any.push_back(name);
-      }
-    }
-    return of_all;
-  }();
-  const auto found = names->find(op);
-  return found == names->end() ? names->at("") : found->second;
+  static auto& names = *new ByOperator<std::vector<std::string>>(find_entry_fields);
+  if (is_operator(op)) return names.of(op);
+  static const auto& of_any = *new std::vector<std::string>(find_fields_of_any());
+  return of_any;
 }
 
 bool is_entry_field(std::string_view op, std::string_view name) {

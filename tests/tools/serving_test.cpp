@@ -132,7 +132,7 @@ TEST_F(Serving, AnImportedBundleServesAsWell) {
 TEST_F(Serving, TheKernelThatIsChosenUntunedSpillsNothing) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC here";
   const std::string config = scratch_.file("masks.json", R"({"version": 1, "ops": [{"name": "masks",
-    "op": "hstu_attention", "heads": 1, "attn_dim": 96, "hidden_dim": 96, "num_targets": 8, "contextual_seq_len": 16,
+    "op": "hstu_attention", "heads": 1, "attn_dim": 96, "hidden_dim": 96, "max_attn_len": 128, "contextual_seq_len": 16,
     "max_seq_len": 4096, "lengths": [20, 0, 256, 130]}]})");
   const std::vector<std::string> command = {"prewarm", "--config",    config,           "--arch",
                                             "sm_90a",  "--cache-dir", scratch_.cache(), "--json"};
