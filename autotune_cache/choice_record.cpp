@@ -18,9 +18,9 @@ constexpr const char* kChoiceFormat = "hstujit-choice-1";
 // Raised when the meaning of a field changes, so that old choices are never found again.
 constexpr int kChoiceSchema = 1;
 
-constexpr ChoiceSource kChoiceSources[] = {ChoiceSource::kTuning,       ChoiceSource::kNearDevice,
-                                           ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic,
-                                           ChoiceSource::kFrozen,       ChoiceSource::kOverride};
+constexpr ChoiceSource kChoiceSources[] = {
+    ChoiceSource::kTuning,    ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherBatches,
+    ChoiceSource::kHeuristic, ChoiceSource::kFrozen,     ChoiceSource::kOverride};
 
 }  // namespace
 
@@ -30,6 +30,8 @@ std::string_view to_string(ChoiceSource source) {
       return "tuning";
     case ChoiceSource::kNearDevice:
       return "near device";
+    case ChoiceSource::kOtherHeads:
+      return "other heads";
     case ChoiceSource::kOtherBatches:
       return "other batches";
     case ChoiceSource::kHeuristic:

@@ -93,6 +93,10 @@ class OpSpec {
   // (small_batch.h); 0 where they have none.
   virtual int64_t small_batch_heads(Direction) const { return 0; }
 
+  // Instances whose fastest kernels are nearly as fast for this one as its own, the nearest first: of attention those
+  // with another number of heads.
+  virtual std::vector<std::shared_ptr<const OpSpec>> tuned_alike() const { return {}; }
+
   // Of a sequence for which `drawn` rows were drawn.
   virtual GeneratedRows generated_rows(int64_t /*sequence*/, int64_t drawn, int64_t /*max_seq_len*/) const {
     return {drawn};

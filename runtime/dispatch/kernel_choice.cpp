@@ -134,6 +134,8 @@ std::string earlier_why(const DeviceSpec& device, const KernelChoice& choice) {
         return "the tuning database's winner";
       case ChoiceSource::kNearDevice:
         return fmt::format("the winner on {}, the nearest device with a record", choice.nearest);
+      case ChoiceSource::kOtherHeads:
+        return "the winner of another number of heads";
       case ChoiceSource::kOtherBatches:
         return "what the bucket's other batches had";
       case ChoiceSource::kHeuristic:
@@ -191,6 +193,26 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
   return std::nullopt;
 }
 
+// The winner of this device for an instance that is tuned alike, if its config fits.
+std::optional<KernelChoice> choice_of_other_heads(Engine& engine, const Wanted& wanted) {
+  KernelChoice choice;
+  const auto usable = [&](const TuningRecord& record) {
+    return is_usable(engine, wanted, record.winner, wanted.device, &choice.config);
+  };
+  for (const OpSpecPtr& other : wanted.spec.tuned_alike()) {
+    for (const TuningKey& key :
+         serving_keys(*other, wanted.direction, wanted.device, wanted.bucket, wanted.restriction)) {
+      const auto record = engine.tuning().find(key, usable, wanted.keep);
+      if (!record) continue;
+      choice.source = ChoiceSource::kOtherHeads;
+      choice.why = fmt::format("untuned for {} heads; for {}, {}", wanted.spec.to_json()["heads"].dump(),
+                               other->to_json()["heads"].dump(), winner_why(*record));
+      return choice;
+    }
+  }
+  return std::nullopt;
+}
+
 // The winner of the nearest device that has a record: a guess, as the cost model's is, but one that was measured.
 std::optional<KernelChoice> nearest_choice(Engine& engine, const Wanted& wanted) {
   const DeviceSpec& device = wanted.device;
@@ -217,7 +239,8 @@ bool counts_here(const Wanted& wanted, const ChoiceRecord& noted) {
   switch (noted.source) {
     case ChoiceSource::kFrozen:
     case ChoiceSource::kOverride:
-    case ChoiceSource::kOtherBatches:  // looked up anew
+    case ChoiceSource::kOtherHeads:  // looked up anew
+    case ChoiceSource::kOtherBatches:
       return false;
     case ChoiceSource::kHeuristic:
       return noted.exported || noted.estimates == choice_estimates(wanted.spec, wanted.direction);
@@ -345,6 +368,7 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
   const Wanted wanted{spec, direction, device, for_all ? ProblemBucket(bucket.rows) : bucket, restriction, keep};
   if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
   std::optional<KernelChoice> choice = decided_choice(engine, wanted);
+  if (!choice) choice = choice_of_other_heads(engine, wanted);
   if (!choice) choice = nearest_choice(engine, wanted);
   if (!choice) {
     HSTUJIT_ASSIGN_OR_RETURN(choice, untuned_choice(engine, wanted));

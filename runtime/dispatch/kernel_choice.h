@@ -1,5 +1,6 @@
-// Which config a problem gets: the tuning database's winner for its bucket or what a bundle says, else the winner of
-// the nearest device that has one, else what the bucket's other batches have (batch_classes.h), else the heuristic's.
+// Which config a problem gets: the tuning database's winner for its bucket or what a bundle says, else that of another
+// number of heads, else the winner of the nearest device that has one, else what the bucket's other batches have
+// (batch_classes.h), else the heuristic's.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "compiler/spec/sequence_arguments.h"
@@ -137,6 +139,25 @@ double AttentionSpec::error_bound(Direction direction) const {
     default:
       return direction == Direction::kForward ? 6e-3 : 1e-2;
   }
+}
+
+// From two heads on a winner of another number was at most 4 % slower in six keys; with one head it was up to 17 %
+// (docs/journal.md, 72). A bias has its own heads, which no timing has compared.
+std::vector<OpSpecPtr> AttentionSpec::tuned_alike() const {
+  if (params_.heads < 2 || params_.has_rab()) return {};
+  std::vector<int64_t> others = {2, 4, 8, 16};
+  std::erase(others, params_.heads);
+  const auto distance = [&](int64_t heads) {
+    return std::abs(std::log2(static_cast<double>(heads) / static_cast<double>(params_.heads)));
+  };
+  std::ranges::stable_sort(others, {}, distance);
+  std::vector<OpSpecPtr> specs;
+  for (const int64_t heads : others) {
+    nlohmann::ordered_json json = to_json();
+    json["heads"] = heads;
+    if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) specs.push_back(*std::move(spec));
+  }
+  return specs;
 }
 
 }  // namespace hstujit

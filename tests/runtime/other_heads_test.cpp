@@ -1,0 +1,79 @@
+// A key that was tuned with another number of heads.
+#include "runtime/dispatch/kernel_choice.h"
+#include "tests/runtime/support.h"
+#include "tests/runtime/winners.h"
+
+namespace hstujit::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kRowsOfBucket = 1024;
+
+class OtherHeads : public RuntimeTest {
+ protected:
+  void SetUp() override {
+    RuntimeTest::SetUp();
+    engine_ = make_engine();
+  }
+  static OpSpecPtr spec_of(int64_t heads, const std::string& op = "hstu_attention", Json more = Json::object()) {
+    Json json = {{"op", op}, {"heads", heads}, {"attn_dim", 64}, {"hidden_dim", 64}};
+    json.update(more);
+    return parse_op_spec(json, "").value();
+  }
+  void tune(const OpSpecPtr& spec, int64_t consumers, const std::string& device = "H200") {
+    const TuningKey key = tuning_key(*spec, Direction::kForward, *known_device(device), kRowsOfBucket);
+    ASSERT_TRUE(add_winner(*engine_, key, forward_tile(consumers)).ok());
+  }
+  KernelChoice choice(const OpSpecPtr& spec) {
+    const auto choice = choose_kernel(*engine_, *spec, Direction::kForward, *known_device("H200"), kRowsOfBucket);
+    EXPECT_TRUE(choice.ok()) << choice.status().message();
+    return choice.ok() ? *choice : KernelChoice();
+  }
+
+  EnginePtr engine_;
+};
+
+TEST_F(OtherHeads, TheirWinnerServesAsAGuess) {
+  tune(spec_of(4), 2);
+  const KernelChoice chosen = choice(spec_of(6));
+  EXPECT_EQ(chosen.source, ChoiceSource::kOtherHeads);
+  EXPECT_EQ(chosen.config, forward_tile(2));
+  EXPECT_FALSE(chosen.tuned);
+  EXPECT_THAT(chosen.why, HasSubstr("untuned for 6 heads; for 4, the tuning database's winner, 10.0 us"));
+}
+
+TEST_F(OtherHeads, TheNearestNumberComesFirst) {
+  tune(spec_of(2), 1);
+  tune(spec_of(8), 2);
+  EXPECT_EQ(choice(spec_of(3)).config, forward_tile(1));
+  EXPECT_EQ(choice(spec_of(12)).config, forward_tile(2));
+}
+
+TEST_F(OtherHeads, OwnRecordsComeFirstAndThoseOfOtherDevicesLast) {
+  tune(spec_of(4), 2, "H100");
+  EXPECT_EQ(choice(spec_of(4)).source, ChoiceSource::kNearDevice);
+  tune(spec_of(8), 1);
+  EXPECT_EQ(choice(spec_of(4)).source, ChoiceSource::kOtherHeads);
+  tune(spec_of(4), 2);
+  EXPECT_EQ(choice(spec_of(4)).source, ChoiceSource::kTuning);
+}
+
+TEST_F(OtherHeads, OneHeadIsAnotherMatterAndSoIsABias) {
+  tune(spec_of(2), 2);
+  tune(spec_of(1), 2);
+  EXPECT_EQ(choice(spec_of(1, "hstu_attention", {{"num_targets", true}})).source, ChoiceSource::kHeuristic);
+  EXPECT_TRUE(spec_of(1)->tuned_alike().empty());
+  EXPECT_TRUE(spec_of(4, "hstu_attention", {{"rab_heads", 4}})->tuned_alike().empty());
+  EXPECT_EQ(choice(spec_of(4)).config, forward_tile(2)) << "of two heads, not of one";
+}
+
+TEST_F(OtherHeads, OfAnOperatorOfFewRowsAreThatOperators) {
+  for (const OpSpecPtr& other : spec_of(4, "delta_hstu_attention")->tuned_alike()) {
+    EXPECT_EQ(other->op(), "delta_hstu_attention");
+    EXPECT_NE(other->to_json()["heads"], 4);
+  }
+}
+
+}  // namespace
+}  // namespace hstujit::test
