@@ -41,7 +41,14 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   std::string text;
   for (const llvm::StringLiteral name : llvm::reverse(kRegionOrder)) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
-    if (!function || !(names_identifier(user, name) || names_identifier(text, name))) continue;
+    const bool named = names_identifier(user, name) || names_identifier(text, name);
+    if (named && !function && module.lookupSymbol(kMaskValid)) {
+      return Status(Code::kUnsupported,
+                    fmt::format("the kernel asks for {}, which this mask does not have: an operation of it has no rule "
+                                "in compiler/passes/bits.cpp",
+                                name.str()));
+    }
+    if (!named || !function) continue;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string region, print_region(function, activation));
     text = region + "\n" + text;
   }

@@ -25,7 +25,10 @@ Value Bits::word(int64_t bits) {
   return arith::ConstantOp::create(ops_.builder(), ops_.location(), ops_.builder().getI32IntegerAttr(bits));
 }
 
-Value Bits::all_or_none(Value condition) { return ops_.select(condition, word(-1), word(0)); }
+Value Bits::all_or_none(Value condition) {
+  const Value all = word(-1), none = word(0);
+  return ops_.select(condition, all, none);
+}
 
 std::optional<Value> Bits::of_known(Value condition) {
   const auto point = known_.of(condition);
@@ -44,32 +47,36 @@ std::optional<Value> Bits::negate(Optional bits) {
   return arith::XOrIOp::create(ops_.builder(), ops_.location(), *bits, word(-1));
 }
 
-std::optional<Value> Bits::without_rule(mlir::Operation& operation) {
-  operation.emitError() << "has no rule for words of bits";
-  return std::nullopt;
-}
-
 std::optional<Value> Bits::of(Value condition) {
   if (!depends(condition)) return of_known(condition);
   mlir::Operation* operation = condition.getDefiningOp();
   return llvm::TypeSwitch<mlir::Operation*, Optional>(operation)
-      .Case([&](arith::AndIOp op) { return both(of(op.getLhs()), of(op.getRhs())); })
-      .Case([&](arith::OrIOp op) { return either(of(op.getLhs()), of(op.getRhs())); })
+      .Case([&](arith::AndIOp op) {
+        const Optional a = of(op.getLhs()), b = of(op.getRhs());
+        return both(a, b);
+      })
+      .Case([&](arith::OrIOp op) {
+        const Optional a = of(op.getLhs()), b = of(op.getRhs());
+        return either(a, b);
+      })
       .Case([&](arith::XOrIOp op) -> Optional {
         if (mlir::matchPattern(op.getRhs(), mlir::m_One())) return negate(of(op.getLhs()));
         const Optional a = of(op.getLhs()), b = of(op.getRhs());
         if (!a || !b) return std::nullopt;
         return arith::XOrIOp::create(ops_.builder(), ops_.location(), *a, *b);
       })
-      .Case([&](arith::SelectOp op) { return selected(op, of(op.getTrueValue()), of(op.getFalseValue())); })
+      .Case([&](arith::SelectOp op) {
+        const Optional if_true = of(op.getTrueValue()), if_false = of(op.getFalseValue());
+        return selected(op, if_true, if_false);
+      })
       .Case([&](arith::CmpIOp op) { return compared(op); })
-      .Default([](mlir::Operation* other) { return without_rule(*other); });
+      .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
 std::optional<Value> Bits::compared(arith::CmpIOp compare) {
   Value value = compare.getLhs(), other = compare.getRhs();
   Predicate predicate = compare.getPredicate();
-  if (!value.getType().isIndex() || (depends(value) && depends(other))) return without_rule(*compare);
+  if (!value.getType().isIndex() || (depends(value) && depends(other))) return std::nullopt;
   if (depends(other)) {
     std::swap(value, other);
     switch (predicate) {
@@ -89,7 +96,7 @@ std::optional<Value> Bits::compared(arith::CmpIOp compare) {
       case Predicate::ne:
         break;
       default:
-        return without_rule(*compare);
+        return std::nullopt;
     }
   }
   const auto bound = known_.of(other);
@@ -104,19 +111,22 @@ std::optional<Value> Bits::compared(arith::CmpIOp compare) {
     case Predicate::sge:
       return at_least(value, bound->lo);
     case Predicate::eq:
-      return both(at_least(value, bound->lo), at_most(value, bound->lo));
-    case Predicate::ne:
-      return negate(both(at_least(value, bound->lo), at_most(value, bound->lo)));
+    case Predicate::ne: {
+      const Optional from = at_least(value, bound->lo), to = at_most(value, bound->lo);
+      const Optional equal = both(from, to);
+      return predicate == Predicate::eq ? equal : negate(equal);
+    }
     case Predicate::ult:
     case Predicate::ule: {
       // Below a bound that is not negative: between 0 and the bound.
       const auto constant = constant_index(other);
-      if (!constant || *constant < 0) return without_rule(*compare);
-      const Value limit = ops_.integer(predicate == Predicate::ult ? *constant - 1 : *constant);
-      return both(at_least(value, ops_.integer(0)), at_most(value, limit));
+      if (!constant || *constant < 0) return std::nullopt;
+      const Optional from = at_least(value, ops_.integer(0));
+      const Optional to = at_most(value, ops_.integer(predicate == Predicate::ult ? *constant - 1 : *constant));
+      return both(from, to);
     }
     default:
-      return without_rule(*compare);
+      return std::nullopt;
   }
 }
 
@@ -138,14 +148,14 @@ std::optional<Value> Bits::bounded(Value value, Value bound, bool below) {
   mlir::Operation* operation = value.getDefiningOp();
   return llvm::TypeSwitch<mlir::Operation*, Optional>(operation)
       .Case([&](arith::AddIOp op) -> Optional {
-        if (depends(op.getLhs()) && depends(op.getRhs())) return without_rule(*op);
+        if (depends(op.getLhs()) && depends(op.getRhs())) return std::nullopt;
         const Value with = depends(op.getLhs()) ? op.getLhs() : op.getRhs();
         const auto rest = known_.of(depends(op.getLhs()) ? op.getRhs() : op.getLhs());
         if (!rest) return std::nullopt;
         return bounded(with, ops_.sub(bound, rest->lo), below);
       })
       .Case([&](arith::SubIOp op) -> Optional {
-        if (depends(op.getLhs()) && depends(op.getRhs())) return without_rule(*op);
+        if (depends(op.getLhs()) && depends(op.getRhs())) return std::nullopt;
         const auto rest = known_.of(depends(op.getLhs()) ? op.getRhs() : op.getLhs());
         if (!rest) return std::nullopt;
         if (depends(op.getLhs())) return bounded(op.getLhs(), ops_.add(bound, rest->lo), below);
@@ -167,13 +177,15 @@ std::optional<Value> Bits::bounded(Value value, Value bound, bool below) {
       .Case([&](arith::MulIOp op) -> Optional {
         if (const auto factor = constant_index(op.getRhs())) return scaled(op.getLhs(), *factor, bound, below);
         if (const auto factor = constant_index(op.getLhs())) return scaled(op.getRhs(), *factor, bound, below);
-        return without_rule(*op);
+        return std::nullopt;
       })
       .Case<arith::DivSIOp, arith::FloorDivSIOp>([&](auto op) { return divided(*op, bound, below); })
       .Case([&](arith::SelectOp op) {
-        return selected(op, bounded(op.getTrueValue(), bound, below), bounded(op.getFalseValue(), bound, below));
+        const Optional if_true = bounded(op.getTrueValue(), bound, below),
+                       if_false = bounded(op.getFalseValue(), bound, below);
+        return selected(op, if_true, if_false);
       })
-      .Default([](mlir::Operation* other) { return without_rule(*other); });
+      .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
 std::optional<Value> Bits::scaled(Value value, int64_t factor, Value bound, bool below) {
@@ -187,7 +199,7 @@ std::optional<Value> Bits::scaled(Value value, int64_t factor, Value bound, bool
 
 std::optional<Value> Bits::divided(mlir::Operation& division, Value bound, bool below) {
   const auto divisor = constant_index(division.getOperand(1));
-  if (!divisor || *divisor <= 0) return without_rule(division);
+  if (!divisor || *divisor <= 0) return std::nullopt;
   const Value product = ops_.mul(bound, ops_.integer(*divisor));
   const Value rest = ops_.integer(*divisor - 1);
   if (mlir::isa<arith::FloorDivSIOp>(division)) {
@@ -208,7 +220,8 @@ std::optional<Value> Bits::selected(arith::SelectOp select, Optional if_true, Op
     return ops_.select(condition->lo, *if_true, *if_false);
   }
   const Optional condition = of(select.getCondition());
-  return either(both(condition, if_true), both(negate(condition), if_false));
+  const Optional where_true = both(condition, if_true), where_false = both(negate(condition), if_false);
+  return either(where_true, where_false);
 }
 
 }  // namespace hstujit

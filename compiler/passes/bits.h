@@ -17,7 +17,7 @@ class Bits {
   Bits(Ops& ops, Intervals& known, mlir::Value unknown, mlir::Value first)
       : ops_(ops), known_(known), unknown_(unknown), first_(first) {}
 
-  // Nothing when an operation has no rule; it has then been reported as an error.
+  // Nothing where an operation has no rule: what depends on the unknown on both sides of a comparison, say.
   std::optional<mlir::Value> of(mlir::Value condition);
 
  private:
@@ -36,7 +36,6 @@ class Bits {
   Optional of_known(mlir::Value condition);
   mlir::Value all_or_none(mlir::Value condition);
   mlir::Value word(int64_t bits);
-  static Optional without_rule(mlir::Operation& operation);
   bool depends(mlir::Value value);
 
   Ops& ops_;

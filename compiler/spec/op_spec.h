@@ -95,7 +95,11 @@ class OpSpec {
 
   // Instances whose fastest kernels are nearly as fast for this one as its own, the nearest first: of attention those
   // with another number of heads.
-  virtual std::vector<std::shared_ptr<const OpSpec>> tuned_alike() const { return {}; }
+  struct TunedAlike {
+    std::shared_ptr<const OpSpec> spec;
+    std::string difference;  // "4 heads"
+  };
+  virtual std::vector<TunedAlike> tuned_alike() const { return {}; }
 
   // Of a sequence for which `drawn` rows were drawn.
   virtual GeneratedRows generated_rows(int64_t /*sequence*/, int64_t drawn, int64_t /*max_seq_len*/) const {

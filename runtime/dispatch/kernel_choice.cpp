@@ -193,26 +193,6 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
   return std::nullopt;
 }
 
-// The winner of this device for an instance that is tuned alike, if its config fits.
-std::optional<KernelChoice> choice_of_other_heads(Engine& engine, const Wanted& wanted) {
-  KernelChoice choice;
-  const auto usable = [&](const TuningRecord& record) {
-    return is_usable(engine, wanted, record.winner, wanted.device, &choice.config);
-  };
-  for (const OpSpecPtr& other : wanted.spec.tuned_alike()) {
-    for (const TuningKey& key :
-         serving_keys(*other, wanted.direction, wanted.device, wanted.bucket, wanted.restriction)) {
-      const auto record = engine.tuning().find(key, usable, wanted.keep);
-      if (!record) continue;
-      choice.source = ChoiceSource::kOtherHeads;
-      choice.why = fmt::format("untuned for {} heads; for {}, {}", wanted.spec.to_json()["heads"].dump(),
-                               other->to_json()["heads"].dump(), winner_why(*record));
-      return choice;
-    }
-  }
-  return std::nullopt;
-}
-
 // The winner of the nearest device that has a record: a guess, as the cost model's is, but one that was measured.
 std::optional<KernelChoice> nearest_choice(Engine& engine, const Wanted& wanted) {
   const DeviceSpec& device = wanted.device;
@@ -275,6 +255,26 @@ bool is_there(Engine& engine, const Wanted& wanted, const KernelConfig& config) 
 // Whether this process can have no kernel of that config: no cache has it, and nothing may, or can, compile it.
 bool is_out_of_reach(Engine& engine, const Wanted& wanted, const KernelConfig& config) {
   return !is_there(engine, wanted, config) && (engine.on_miss() == MissPolicy::kFail || !engine.compiler().ok());
+}
+
+// The winner of this device for an instance that is tuned alike, where it fits and its kernel can be had: a kernel of
+// the cost model's that is there is better than none.
+std::optional<KernelChoice> choice_of_other_heads(Engine& engine, const Wanted& wanted) {
+  KernelChoice choice;
+  const auto usable = [&](const TuningRecord& record) {
+    return refusal(wanted, json_or_null(record.winner), &choice.config).empty();
+  };
+  for (const OpSpec::TunedAlike& other : wanted.spec.tuned_alike()) {
+    for (const TuningKey& key :
+         serving_keys(*other.spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction)) {
+      const auto record = engine.tuning().find(key, usable, wanted.keep);
+      if (!record || is_out_of_reach(engine, wanted, choice.config)) continue;
+      choice.source = ChoiceSource::kOtherHeads;
+      choice.why = fmt::format("untuned; with {}, {}", other.difference, winner_why(*record));
+      return choice;
+    }
+  }
+  return std::nullopt;
 }
 
 // For a bucket of which nothing is known but what its other batches have: that, unless the cost model's estimates

@@ -1,7 +1,7 @@
 // Op: one operator instance and direction in one engine, with what was prepared for it.
 //
 // The operator has kernels of its own (kernel_op.h), or is a program of others (program_op.h). prepare() may take its
-// time; launch() takes no lock, allocates nothing and never synchronises.
+// time; launch() waits for no lock, allocates nothing and never synchronises.
 #pragma once
 
 #include <atomic>

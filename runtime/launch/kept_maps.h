@@ -1,6 +1,6 @@
 // The tensor maps of a launcher's kernel, as the launch before had them.
 //
-// The driver takes four times as long to encode a map as to give one another address, and what launches one kernel
+// The driver takes five times as long to encode a map as to give one another address, and what launches one kernel
 // again and again, such as the layers of a model, often does so with tensors of the same sizes.
 #pragma once
 

@@ -26,6 +26,7 @@ class FragmentMask {
   }
 
   __device__ __forceinline__ bool all() const {
+    static_assert(kParts % 4 == 0, "a word has bits of no pair, which are 0");
     bool all = true;
 #pragma unroll
     for (int word = 0; word < kWords; ++word) all = all && bits_[word] == ~0u;

@@ -89,7 +89,19 @@ TEST_F(MapTest, OfEqualSizesIsEncodedOnce) {
   }
 }
 
-TEST_F(MapTest, OfThreadsThatLaunchAtATimeAreTheirOwn) {
+TEST_F(MapTest, IsEncodedAnewWhereTheDriverRefusesAnotherAddress) {
+  FakeLaunch launch(rows_of_fp32(), lengths_of_five_), elsewhere(rows_of_fp32(), lengths_of_five_);
+  const auto launcher = launcher_with(launch, "x", {{{1, 24}, {0, 3}}, 0});
+  ASSERT_TRUE(launcher.ok()) << launcher.status().message();
+  ASSERT_TRUE((*launcher)->launch(launch.values.data(), launch.values.size(), nullptr).ok());
+  fake().failing = "cuTensorMapReplaceAddress";
+  ASSERT_TRUE((*launcher)->launch(elsewhere.values.data(), elsewhere.values.size(), nullptr).ok());
+  fake().failing = nullptr;
+  EXPECT_EQ(fake().tensor_maps, 2);
+  EXPECT_TRUE(launched_with_address_of(elsewhere, "x"));
+}
+
+TEST_F(MapTest, OfThreadsThatLaunchAtATimeAreEncodedOrGivenAnotherAddress) {
   constexpr int kThreads = 8, kLaunches = 200;
   FakeLaunch first(rows_of_fp32(), lengths_of_five_);
   const auto launcher = launcher_with(first, "x", {{{1, 24}, {0, 3}}, 0});

@@ -40,7 +40,7 @@ TEST_F(OtherHeads, TheirWinnerServesAsAGuess) {
   EXPECT_EQ(chosen.source, ChoiceSource::kOtherHeads);
   EXPECT_EQ(chosen.config, forward_tile(2));
   EXPECT_FALSE(chosen.tuned);
-  EXPECT_THAT(chosen.why, HasSubstr("untuned for 6 heads; for 4, the tuning database's winner, 10.0 us"));
+  EXPECT_THAT(chosen.why, HasSubstr("untuned; with 4 heads, the tuning database's winner, 10.0 us"));
 }
 
 TEST_F(OtherHeads, TheNearestNumberComesFirst) {
@@ -59,6 +59,25 @@ TEST_F(OtherHeads, OwnRecordsComeFirstAndThoseOfOtherDevicesLast) {
   EXPECT_EQ(choice(spec_of(4)).source, ChoiceSource::kTuning);
 }
 
+// Whoever prewarmed may have known no such record.
+TEST_F(OtherHeads, DoNotTakeAwayAKernelThatIsThere) {
+  const OpSpecPtr spec = spec_of(6);
+  const auto prepare = [&](const EnginePtr& engine) {
+    Instance instance = make_instance();
+    instance.spec = spec;
+    return Op::create(engine, {instance, Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}})
+        .value()
+        ->prepare(kRowsOfBucket, 0);
+  };
+  CurrentContext context(*engine_);
+  ASSERT_TRUE(prepare(engine_).ok());
+  const TuningKey key = tuning_key(*spec_of(4), Direction::kForward, *engine_->device(0), kRowsOfBucket);
+  ASSERT_TRUE(add_winner(*engine_, key, forward_tile(2)).ok());
+  values_["HSTUJIT_ON_MISS"] = "fail";
+  const Status status = prepare(make_engine());
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST_F(OtherHeads, OneHeadIsAnotherMatterAndSoIsABias) {
   tune(spec_of(2), 2);
   tune(spec_of(1), 2);
@@ -69,9 +88,12 @@ TEST_F(OtherHeads, OneHeadIsAnotherMatterAndSoIsABias) {
 }
 
 TEST_F(OtherHeads, OfAnOperatorOfFewRowsAreThatOperators) {
-  for (const OpSpecPtr& other : spec_of(4, "delta_hstu_attention")->tuned_alike()) {
+  const auto alike = spec_of(4, "delta_hstu_attention")->tuned_alike();
+  ASSERT_EQ(alike.size(), 2u);
+  for (const auto& [other, difference] : alike) {
     EXPECT_EQ(other->op(), "delta_hstu_attention");
-    EXPECT_NE(other->to_json()["heads"], 4);
+    EXPECT_EQ(difference, other->to_json()["heads"].dump() + " heads");
+    EXPECT_NE(difference, "4 heads");
   }
 }
 

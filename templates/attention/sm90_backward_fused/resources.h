@@ -27,7 +27,7 @@ struct FusedResources {
   int64_t first_smem_accum_tile =
       0;                         // "per_sequence": Q tiles of a sequence before this one have one partial of dq each,
   int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
-  bool mask_first = false;       // the mask is looked at before the activation, where it takes many registers
+  bool mask_first = false;       // the mask is looked at before the activation: with a bias, or factors of rows
   // What the schedule and the producer of both directions ask for.
   bool first_tile_first = false;
   bool split = false;

@@ -44,8 +44,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
   registers_needed = std::max(rows, columns);
 
-  // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, with
-  // such a mask or a pipeline whose depth is no power of two.
+  // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, under
+  // a long mask or through a pipeline whose depth is no power of two.
   const int64_t even = even_registers(threads, config.blocks_per_sm);
   launch_registers = even;
   product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;

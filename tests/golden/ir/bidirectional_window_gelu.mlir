@@ -60,38 +60,38 @@ module {
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c129 = arith.constant 129 : index
-    %c128 = arith.constant 128 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.subi %arg0, %c128 : index
+    %c128 = arith.constant 128 : index
+    %0 = arith.subi %arg0, %c128 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.addi %arg0, %c129 : index
     %4 = arith.subi %3, %arg1 : index
     %5 = hstu.bits_from %4
-    %6 = arith.addi %arg0, %c129 : index
-    %7 = arith.subi %6, %arg1 : index
-    %8 = hstu.bits_from %7
-    %9 = arith.xori %8, %c-1_i32 : i32
-    %10 = arith.andi %5, %9 : i32
-    %11 = arith.andi %10, %2 : i32
+    %6 = arith.xori %5, %c-1_i32 : i32
+    %7 = arith.andi %2, %6 : i32
+    %8 = arith.subi %arg2, %arg1 : index
+    %9 = hstu.bits_from %8
+    %10 = arith.xori %9, %c-1_i32 : i32
+    %11 = arith.andi %7, %10 : i32
     return %11 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c129 = arith.constant 129 : index
     %c-128 = arith.constant -128 : index
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
-    %2 = arith.addi %arg0, %c129 : index
-    %3 = arith.subi %2, %arg1 : index
-    %4 = hstu.bits_from %3
-    %5 = arith.xori %4, %c-1_i32 : i32
-    %6 = arith.addi %arg0, %c-128 : index
-    %7 = arith.subi %6, %arg1 : index
-    %8 = hstu.bits_from %7
-    %9 = arith.andi %5, %8 : i32
-    %10 = arith.andi %9, %1 : i32
+    %c-1_i32 = arith.constant -1 : i32
+    %c129 = arith.constant 129 : index
+    %0 = arith.addi %arg0, %c129 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.addi %arg0, %c-128 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.andi %3, %6 : i32
+    %8 = arith.cmpi slt, %arg0, %arg2 : index
+    %9 = arith.select %8, %c-1_i32, %c0_i32 : i32
+    %10 = arith.andi %7, %9 : i32
     return %10 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

@@ -37,26 +37,26 @@ module {
     return %1, %2 : index, index
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c1 = arith.constant 1 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.addi %arg0, %c1 : index
-    %4 = arith.subi %3, %arg1 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg2, %arg1 : index
     %5 = hstu.bits_from %4
     %6 = arith.xori %5, %c-1_i32 : i32
-    %7 = arith.andi %6, %2 : i32
+    %7 = arith.andi %3, %6 : i32
     return %7 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
-    %2 = arith.subi %arg0, %arg1 : index
-    %3 = hstu.bits_from %2
-    %4 = arith.andi %3, %1 : i32
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.cmpi slt, %arg0, %arg2 : index
+    %3 = arith.select %2, %c-1_i32, %c0_i32 : i32
+    %4 = arith.andi %1, %3 : i32
     return %4 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

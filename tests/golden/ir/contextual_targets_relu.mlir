@@ -108,63 +108,63 @@ module {
     return %17, %19 : index, index
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c1 = arith.constant 1 : index
     %c0_i32 = arith.constant 0 : i32
     %c6 = arith.constant 6 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.subi %arg2, %arg3 : index
-    %4 = arith.cmpi sge, %3, %c6 : index
-    %5 = arith.select %4, %c-1_i32, %c0_i32 : i32
-    %6 = arith.subi %3, %arg1 : index
-    %7 = hstu.bits_from %6
-    %8 = arith.xori %7, %c-1_i32 : i32
-    %9 = arith.andi %8, %5 : i32
-    %10 = arith.cmpi slt, %arg0, %c6 : index
-    %11 = arith.select %10, %c-1_i32, %c0_i32 : i32
-    %12 = arith.andi %11, %9 : i32
-    %13 = arith.addi %arg0, %c1 : index
-    %14 = arith.subi %13, %arg1 : index
-    %15 = hstu.bits_from %14
-    %16 = arith.xori %15, %c-1_i32 : i32
-    %17 = arith.subi %arg0, %arg1 : index
-    %18 = hstu.bits_from %17
-    %19 = arith.andi %18, %16 : i32
-    %20 = arith.ori %9, %19 : i32
-    %21 = arith.andi %16, %20 : i32
-    %22 = arith.ori %21, %12 : i32
-    %23 = arith.andi %22, %2 : i32
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg2, %arg3 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.xori %6, %c-1_i32 : i32
+    %8 = arith.cmpi sge, %4, %c6 : index
+    %9 = arith.select %8, %c-1_i32, %c0_i32 : i32
+    %10 = arith.andi %7, %9 : i32
+    %11 = arith.subi %arg0, %arg1 : index
+    %12 = hstu.bits_from %11
+    %13 = arith.andi %12, %3 : i32
+    %14 = arith.ori %10, %13 : i32
+    %15 = arith.andi %3, %14 : i32
+    %16 = arith.cmpi slt, %arg0, %c6 : index
+    %17 = arith.select %16, %c-1_i32, %c0_i32 : i32
+    %18 = arith.andi %17, %10 : i32
+    %19 = arith.ori %15, %18 : i32
+    %20 = arith.subi %arg2, %arg1 : index
+    %21 = hstu.bits_from %20
+    %22 = arith.xori %21, %c-1_i32 : i32
+    %23 = arith.andi %19, %22 : i32
     return %23 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c1 = arith.constant 1 : index
-    %c6 = arith.constant 6 : index
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
+    %c-1_i32 = arith.constant -1 : i32
+    %c6 = arith.constant 6 : index
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
     %2 = arith.subi %arg2, %arg3 : index
     %3 = arith.cmpi slt, %arg0, %2 : index
     %4 = arith.cmpi sge, %2, %c6 : index
     %5 = arith.andi %3, %4 : i1
     %6 = arith.select %5, %c-1_i32, %c0_i32 : i32
-    %7 = arith.subi %c6, %arg1 : index
-    %8 = hstu.bits_from %7
-    %9 = arith.xori %8, %c-1_i32 : i32
-    %10 = arith.andi %9, %6 : i32
-    %11 = arith.addi %arg0, %c1 : index
-    %12 = arith.subi %11, %arg1 : index
-    %13 = hstu.bits_from %12
-    %14 = arith.xori %13, %c-1_i32 : i32
-    %15 = arith.subi %arg0, %arg1 : index
-    %16 = hstu.bits_from %15
-    %17 = arith.andi %16, %14 : i32
-    %18 = arith.ori %6, %17 : i32
-    %19 = arith.andi %16, %18 : i32
-    %20 = arith.ori %19, %10 : i32
-    %21 = arith.andi %20, %1 : i32
+    %7 = arith.addi %arg0, %c1 : index
+    %8 = arith.subi %7, %arg1 : index
+    %9 = hstu.bits_from %8
+    %10 = arith.xori %9, %c-1_i32 : i32
+    %11 = arith.andi %1, %10 : i32
+    %12 = arith.ori %6, %11 : i32
+    %13 = arith.andi %1, %12 : i32
+    %14 = arith.subi %c6, %arg1 : index
+    %15 = hstu.bits_from %14
+    %16 = arith.xori %15, %c-1_i32 : i32
+    %17 = arith.andi %16, %6 : i32
+    %18 = arith.ori %13, %17 : i32
+    %19 = arith.cmpi slt, %arg0, %arg2 : index
+    %20 = arith.select %19, %c-1_i32, %c0_i32 : i32
+    %21 = arith.andi %18, %20 : i32
     return %21 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

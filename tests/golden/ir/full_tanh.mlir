@@ -31,8 +31,8 @@ module {
     return %2 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
+    %c-1_i32 = arith.constant -1 : i32
     %0 = arith.cmpi slt, %arg0, %arg2 : index
     %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
     return %1 : i32

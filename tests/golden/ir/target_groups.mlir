@@ -134,31 +134,31 @@ module {
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c4 = arith.constant 4 : index
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.addi %arg0, %c1 : index
-    %4 = arith.subi %3, %arg1 : index
-    %5 = hstu.bits_from %4
-    %6 = arith.xori %5, %c-1_i32 : i32
-    %7 = arith.subi %arg2, %arg3 : index
-    %8 = arith.subi %arg0, %7 : index
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg2, %arg3 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.xori %6, %c-1_i32 : i32
+    %8 = arith.subi %arg0, %4 : index
     %9 = arith.maxsi %8, %c0 : index
     %10 = arith.divsi %9, %c4 : index
     %11 = arith.muli %10, %c4 : index
-    %12 = arith.addi %11, %7 : index
+    %12 = arith.addi %11, %4 : index
     %13 = arith.minsi %12, %arg0 : index
     %14 = arith.subi %13, %arg1 : index
     %15 = hstu.bits_from %14
-    %16 = arith.andi %15, %6 : i32
-    %17 = arith.subi %7, %arg1 : index
-    %18 = hstu.bits_from %17
-    %19 = arith.xori %18, %c-1_i32 : i32
-    %20 = arith.ori %19, %16 : i32
-    %21 = arith.andi %6, %20 : i32
-    %22 = arith.andi %21, %2 : i32
+    %16 = arith.andi %15, %3 : i32
+    %17 = arith.ori %7, %16 : i32
+    %18 = arith.andi %3, %17 : i32
+    %19 = arith.subi %arg2, %arg1 : index
+    %20 = hstu.bits_from %19
+    %21 = arith.xori %20, %c-1_i32 : i32
+    %22 = arith.andi %18, %21 : i32
     return %22 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
@@ -166,20 +166,20 @@ module {
     %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c4 = arith.constant 4 : index
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
-    %2 = arith.subi %arg0, %arg1 : index
-    %3 = hstu.bits_from %2
-    %4 = arith.subi %arg2, %arg3 : index
-    %5 = arith.subi %arg0, %4 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.subi %arg2, %arg3 : index
+    %3 = arith.cmpi slt, %arg0, %2 : index
+    %4 = arith.select %3, %c-1_i32, %c0_i32 : i32
+    %5 = arith.subi %arg0, %2 : index
     %6 = arith.floordivsi %5, %c4 : index
     %7 = arith.muli %6, %c4 : index
     %8 = arith.addi %7, %c3 : index
     %9 = arith.cmpi sge, %6, %c0 : index
     %10 = arith.select %9, %8, %7 : index
-    %11 = arith.addi %10, %4 : index
+    %11 = arith.addi %10, %2 : index
     %12 = arith.addi %11, %c1 : index
     %13 = arith.subi %12, %arg1 : index
     %14 = hstu.bits_from %13
@@ -192,12 +192,12 @@ module {
     %21 = hstu.bits_from %20
     %22 = arith.xori %21, %c-1_i32 : i32
     %23 = arith.ori %18, %22 : i32
-    %24 = arith.andi %23, %3 : i32
-    %25 = arith.cmpi slt, %arg0, %4 : index
-    %26 = arith.select %25, %c-1_i32, %c0_i32 : i32
-    %27 = arith.ori %26, %24 : i32
-    %28 = arith.andi %3, %27 : i32
-    %29 = arith.andi %28, %1 : i32
+    %24 = arith.andi %23, %1 : i32
+    %25 = arith.ori %4, %24 : i32
+    %26 = arith.andi %1, %25 : i32
+    %27 = arith.cmpi slt, %arg0, %arg2 : index
+    %28 = arith.select %27, %c-1_i32, %c0_i32 : i32
+    %29 = arith.andi %26, %28 : i32
     return %29 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

@@ -66,46 +66,46 @@ module {
     return %6, %8 : index, index
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c1 = arith.constant 1 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.addi %arg0, %c1 : index
-    %4 = arith.subi %3, %arg1 : index
-    %5 = hstu.bits_from %4
-    %6 = arith.xori %5, %c-1_i32 : i32
-    %7 = arith.subi %arg0, %arg1 : index
-    %8 = hstu.bits_from %7
-    %9 = arith.andi %8, %6 : i32
-    %10 = arith.subi %arg2, %arg3 : index
-    %11 = arith.subi %10, %arg1 : index
-    %12 = hstu.bits_from %11
-    %13 = arith.xori %12, %c-1_i32 : i32
-    %14 = arith.ori %13, %9 : i32
-    %15 = arith.andi %6, %14 : i32
-    %16 = arith.andi %15, %2 : i32
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg2, %arg3 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.xori %6, %c-1_i32 : i32
+    %8 = arith.subi %arg0, %arg1 : index
+    %9 = hstu.bits_from %8
+    %10 = arith.andi %9, %3 : i32
+    %11 = arith.ori %7, %10 : i32
+    %12 = arith.andi %3, %11 : i32
+    %13 = arith.subi %arg2, %arg1 : index
+    %14 = hstu.bits_from %13
+    %15 = arith.xori %14, %c-1_i32 : i32
+    %16 = arith.andi %12, %15 : i32
     return %16 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c1 = arith.constant 1 : index
-    %c-1_i32 = arith.constant -1 : i32
     %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
-    %2 = arith.addi %arg0, %c1 : index
-    %3 = arith.subi %2, %arg1 : index
-    %4 = hstu.bits_from %3
-    %5 = arith.xori %4, %c-1_i32 : i32
-    %6 = arith.subi %arg0, %arg1 : index
+    %c-1_i32 = arith.constant -1 : i32
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.subi %arg2, %arg3 : index
+    %3 = arith.cmpi slt, %arg0, %2 : index
+    %4 = arith.select %3, %c-1_i32, %c0_i32 : i32
+    %5 = arith.addi %arg0, %c1 : index
+    %6 = arith.subi %5, %arg1 : index
     %7 = hstu.bits_from %6
-    %8 = arith.andi %7, %5 : i32
-    %9 = arith.subi %arg2, %arg3 : index
-    %10 = arith.cmpi slt, %arg0, %9 : index
-    %11 = arith.select %10, %c-1_i32, %c0_i32 : i32
-    %12 = arith.ori %11, %8 : i32
-    %13 = arith.andi %7, %12 : i32
-    %14 = arith.andi %13, %1 : i32
+    %8 = arith.xori %7, %c-1_i32 : i32
+    %9 = arith.andi %1, %8 : i32
+    %10 = arith.ori %4, %9 : i32
+    %11 = arith.andi %1, %10 : i32
+    %12 = arith.cmpi slt, %arg0, %arg2 : index
+    %13 = arith.select %12, %c-1_i32, %c0_i32 : i32
+    %14 = arith.andi %11, %13 : i32
     return %14 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

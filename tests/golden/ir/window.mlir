@@ -86,48 +86,48 @@ module {
     return %12, %14 : index, index
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c1 = arith.constant 1 : index
-    %c256 = arith.constant 256 : index
     %c0_i32 = arith.constant 0 : i32
     %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
     %c-1_i32 = arith.constant -1 : i32
-    %0 = arith.subi %arg2, %arg1 : index
-    %1 = hstu.bits_from %0
-    %2 = arith.xori %1, %c-1_i32 : i32
-    %3 = arith.subi %arg2, %c64 : index
-    %4 = arith.cmpi sge, %arg0, %3 : index
-    %5 = arith.select %4, %c-1_i32, %c0_i32 : i32
-    %6 = arith.subi %arg0, %c256 : index
-    %7 = arith.subi %6, %arg1 : index
-    %8 = hstu.bits_from %7
-    %9 = arith.ori %8, %5 : i32
-    %10 = arith.addi %arg0, %c1 : index
-    %11 = arith.subi %10, %arg1 : index
-    %12 = hstu.bits_from %11
-    %13 = arith.xori %12, %c-1_i32 : i32
-    %14 = arith.andi %13, %9 : i32
-    %15 = arith.andi %14, %2 : i32
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg0, %c256 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %7 = arith.subi %arg2, %c64 : index
+    %8 = arith.cmpi sge, %arg0, %7 : index
+    %9 = arith.select %8, %c-1_i32, %c0_i32 : i32
+    %10 = arith.ori %6, %9 : i32
+    %11 = arith.andi %3, %10 : i32
+    %12 = arith.subi %arg2, %arg1 : index
+    %13 = hstu.bits_from %12
+    %14 = arith.xori %13, %c-1_i32 : i32
+    %15 = arith.andi %11, %14 : i32
     return %15 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c257 = arith.constant 257 : index
+    %c0_i32 = arith.constant 0 : i32
     %c64 = arith.constant 64 : index
     %c-1_i32 = arith.constant -1 : i32
-    %c0_i32 = arith.constant 0 : i32
-    %0 = arith.cmpi slt, %arg0, %arg2 : index
-    %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
-    %2 = arith.subi %arg2, %c64 : index
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.addi %arg0, %c257 : index
     %3 = arith.subi %2, %arg1 : index
     %4 = hstu.bits_from %3
-    %5 = arith.addi %arg0, %c257 : index
-    %6 = arith.subi %5, %arg1 : index
-    %7 = hstu.bits_from %6
-    %8 = arith.xori %7, %c-1_i32 : i32
-    %9 = arith.ori %8, %4 : i32
-    %10 = arith.subi %arg0, %arg1 : index
-    %11 = hstu.bits_from %10
-    %12 = arith.andi %11, %9 : i32
-    %13 = arith.andi %12, %1 : i32
+    %5 = arith.xori %4, %c-1_i32 : i32
+    %6 = arith.subi %arg2, %c64 : index
+    %7 = arith.subi %6, %arg1 : index
+    %8 = hstu.bits_from %7
+    %9 = arith.ori %5, %8 : i32
+    %10 = arith.andi %1, %9 : i32
+    %11 = arith.cmpi slt, %arg0, %arg2 : index
+    %12 = arith.select %11, %c-1_i32, %c0_i32 : i32
+    %13 = arith.andi %10, %12 : i32
     return %13 : i32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {

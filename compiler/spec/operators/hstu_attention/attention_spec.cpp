@@ -141,23 +141,25 @@ double AttentionSpec::error_bound(Direction direction) const {
   }
 }
 
-// From two heads on a winner of another number was at most 4 % slower in six keys; with one head it was up to 17 %
-// (docs/journal.md, 72). A bias has its own heads, which no timing has compared.
-std::vector<OpSpecPtr> AttentionSpec::tuned_alike() const {
-  if (params_.heads < 2 || params_.has_rab()) return {};
-  std::vector<int64_t> others = {2, 4, 8, 16};
+// Among 2, 4 and 8 heads the winner of another number was at most 4 % slower in six keys; with one head it was up to 17
+// % (docs/journal.md, 72). A bias has its own heads, which no timing has compared.
+std::vector<OpSpec::TunedAlike> AttentionSpec::tuned_alike() const {
+  constexpr int64_t kMostHeads = 16;
+  if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_rab()) return {};
+  std::vector<int64_t> others = {2, 4, 8};
   std::erase(others, params_.heads);
   const auto distance = [&](int64_t heads) {
     return std::abs(std::log2(static_cast<double>(heads) / static_cast<double>(params_.heads)));
   };
   std::ranges::stable_sort(others, {}, distance);
-  std::vector<OpSpecPtr> specs;
+  std::vector<TunedAlike> alike;
   for (const int64_t heads : others) {
     nlohmann::ordered_json json = to_json();
     json["heads"] = heads;
-    if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) specs.push_back(*std::move(spec));
+    if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok())
+      alike.push_back({*std::move(spec), std::to_string(heads) + " heads"});
   }
-  return specs;
+  return alike;
 }
 
 }  // namespace hstujit

@@ -39,7 +39,7 @@ class AttentionSpec : public OpSpec {
   int64_t small_batch_heads(Direction direction) const override {
     return direction == Direction::kForward && query_rows_ == QueryRows::kAll ? params_.heads : 0;
   }
-  std::vector<OpSpecPtr> tuned_alike() const override;
+  std::vector<TunedAlike> tuned_alike() const override;
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
