@@ -213,7 +213,8 @@ def traffic(path, report):
              for name, cell in result["cells"].items()]
     for label, good, bad in (("median", "median", "median"), ("least", "least", "most")):
         drawn = [of_drawn(result["drawn"].get(direction, {}), good, bad) for direction in directions]
-        lines.append([f"drawn anew, {label}", *(column for cell in drawn for column in traffic_columns(cell))])
+        if any(drawn):
+            lines.append([f"drawn anew, {label}", *(column for cell in drawn for column in traffic_columns(cell))])
     head = [""] + [column for direction in directions for column in (f"{direction}, ms", "of limit", "public", "untuned")]
     return origin(path, report) + table(head, lines)
 
