@@ -83,7 +83,7 @@ TEST(MaskBits, AreLeftOutWhereAnOperationHasNoRule) {
       %valid = arith.andi %begins, %inside : i1
       return %valid : i1
     })",
-                                                              context.get());
+                                                        context.get());
   ASSERT_TRUE(module);
   mlir::PassManager manager(context.get());
   manager.addPass(create_lift_bits_pass());
