@@ -45,7 +45,7 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
     if (named && !function && module.lookupSymbol(kMaskValid)) {
       return Status(Code::kUnsupported,
                     fmt::format("the kernel asks for {}, which this mask does not have: an operation of it has no rule "
-                                "in compiler/passes/bits.cpp",
+                                "in compiler/passes/bits.cpp or inverse.h",
                                 name.str()));
     }
     if (!named || !function) continue;

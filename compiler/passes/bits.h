@@ -7,42 +7,34 @@
 
 #include <optional>
 
-#include "compiler/passes/intervals.h"
+#include "compiler/passes/inverse.h"
 
 namespace hstujit {
 
-class Bits {
+class Bits : Inverse<Bits, mlir::Value> {
  public:
   // `known` has every argument but the unknown, as a point.
   Bits(Ops& ops, Intervals& known, mlir::Value unknown, mlir::Value first)
-      : ops_(ops), known_(known), unknown_(unknown), first_(first) {}
+      : Inverse(ops, known, unknown), first_(first) {}
 
   // Nothing where an operation has no rule: what depends on the unknown on both sides of a comparison, say.
   std::optional<mlir::Value> of(mlir::Value condition);
 
  private:
-  using Optional = std::optional<mlir::Value>;
+  friend Inverse;
 
   Optional compared(mlir::arith::CmpIOp compare);
-  Optional at_least(mlir::Value value, mlir::Value bound);
-  Optional at_most(mlir::Value value, mlir::Value bound);
-  Optional bounded(mlir::Value value, mlir::Value bound, bool below);
-  Optional scaled(mlir::Value value, int64_t factor, mlir::Value bound, bool below);
-  Optional divided(mlir::Operation& division, mlir::Value bound, bool below);
-  Optional selected(mlir::arith::SelectOp select, Optional if_true, Optional if_false);
+  Optional of_unknown(mlir::Value bound, bool below);
+  mlir::Value if_true(mlir::Value condition);
+  static Optional without_rule() { return std::nullopt; }
   Optional both(Optional a, Optional b);
   Optional either(Optional a, Optional b);
   Optional negate(Optional bits);
-  Optional of_known(mlir::Value condition);
-  mlir::Value all_or_none(mlir::Value condition);
+  Optional selected(mlir::arith::SelectOp select, mlir::Value bound, bool below);
+  Optional chosen(mlir::arith::SelectOp select, Optional if_true, Optional if_false);
   mlir::Value word(int64_t bits);
-  bool depends(mlir::Value value);
 
-  Ops& ops_;
-  Intervals& known_;
-  mlir::Value unknown_;
   mlir::Value first_;
-  llvm::DenseMap<mlir::Value, bool> depends_;
 };
 
 }  // namespace hstujit

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "compiler/passes/intervals.h"
+#include "compiler/passes/inverse.h"
 
 namespace hstujit {
 
@@ -19,11 +19,11 @@ struct ValueSpan {
   bool never_empty = false;  // lo < hi is known, before clipping to the universe
 };
 
-class Spans {
+class Spans : Inverse<Spans, ValueSpan> {
  public:
   // `intervals` knows every argument but the unknown; `size` is n.
   Spans(Ops& ops, Intervals& intervals, mlir::Value unknown, mlir::Value size)
-      : ops_(ops), intervals_(intervals), unknown_(unknown), size_(size) {}
+      : Inverse(ops, intervals, unknown), size_(size) {}
 
   // Where `condition` may be `wanted`. Nothing when an operation has no rule for intervals; it has been reported.
   std::optional<ValueSpan> where(mlir::Value condition, bool wanted = true);
@@ -32,25 +32,19 @@ class Spans {
   std::pair<mlir::Value, mlir::Value> ends(const ValueSpan& span);
 
  private:
-  std::optional<ValueSpan> at_least(mlir::Value value, mlir::Value bound);
-  std::optional<ValueSpan> at_most(mlir::Value value, mlir::Value bound);
-  std::optional<ValueSpan> bounded(mlir::Value value, mlir::Value bound, bool below);
+  friend Inverse;
+
   std::optional<ValueSpan> compared(mlir::arith::CmpIOp compare, bool wanted);
-  std::optional<ValueSpan> selected(mlir::arith::SelectOp select, bool below, mlir::Value bound);
-  std::optional<ValueSpan> scaled(mlir::Value value, int64_t factor, mlir::Value bound, bool below);
-  std::optional<ValueSpan> divided(mlir::Operation& division, mlir::Value bound, bool below);
+  std::optional<ValueSpan> of_unknown(mlir::Value bound, bool below);
   static ValueSpan if_true(mlir::Value condition) { return {.lo = {}, .hi = {}, .condition = condition}; }
+  static std::optional<ValueSpan> without_rule() { return ValueSpan{}; }  // it may be anything
   std::optional<ValueSpan> both(std::optional<ValueSpan> a, std::optional<ValueSpan> b);
   std::optional<ValueSpan> either(std::optional<ValueSpan> a, std::optional<ValueSpan> b);
+  std::optional<ValueSpan> selected(mlir::arith::SelectOp select, mlir::Value bound, bool below);
   ValueSpan without_emptiness(const ValueSpan& span);
-  bool depends(mlir::Value value);
   mlir::Value next(mlir::Value value) { return ops_.add(value, ops_.integer(1)); }
 
-  Ops& ops_;
-  Intervals& intervals_;
-  mlir::Value unknown_;
   mlir::Value size_;
-  llvm::DenseMap<mlir::Value, bool> depends_;
 };
 
 }  // namespace hstujit
