@@ -17,6 +17,11 @@ hstujit_add_precompiled(test LIBS GTest::gmock GTest::gtest)
 file(GLOB hstujit_nvrtc_wheel ${PROJECT_SOURCE_DIR}/build/nvrtc/nvidia/*/lib)
 list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
 
+# tests/paths.h: the one object that has the folders of the clone and of the build inside.
+add_library(hstujit_test_paths STATIC ${PROJECT_SOURCE_DIR}/tests/paths.cpp)
+target_link_libraries(hstujit_test_paths PRIVATE hstujit_base)
+target_compile_definitions(hstujit_test_paths PRIVATE HSTUJIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HSTUJIT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+
 # All test programs and what they depend on.
 add_custom_target(hstujit_tests)
 
@@ -60,8 +65,7 @@ function(hstujit_test)
 
   set(target test_${ARG_NAME})
   add_executable(${target} ${ARG_SOURCES})
-  target_compile_definitions(${target} PRIVATE HSTUJIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" HSTUJIT_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_link_libraries(${target} PRIVATE hstujit_base ${ARG_LIBS} GTest::gmock GTest::gtest)
+  target_link_libraries(${target} PRIVATE hstujit_base hstujit_test_paths ${ARG_LIBS} GTest::gmock GTest::gtest)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${target} PRIVATE hstujit_${dep})
   endforeach()
@@ -79,7 +83,8 @@ function(hstujit_test)
   if(ARG_EMULATES)
     set(emulation ${PROJECT_SOURCE_DIR}/tests/emulation)
     target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)
-    target_compile_definitions(${target} PRIVATE HSTUJIT_CXX="${CMAKE_CXX_COMPILER}" HSTUJIT_EMULATION_FLAGS="${hstujit_emulation_flags}")
+    set_source_files_properties(${emulation}/emulated_kernel.cpp PROPERTIES COMPILE_DEFINITIONS
+      "HSTUJIT_CXX=\"${CMAKE_CXX_COMPILER}\";HSTUJIT_EMULATION_FLAGS=\"${hstujit_emulation_flags}\"")
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/templates)
     target_compile_options(${target} PRIVATE -Wno-unknown-pragmas)
     set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)

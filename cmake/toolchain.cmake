@@ -17,11 +17,12 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/archives)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-# -fpch-preprocess lets ccache see through the precompiled header of the MLIR files.
+# Two clones in two folders share the cache and build the same bytes: ccache makes paths below the sources relative, and
+# the compiler writes them relative to the sources. -fpch-preprocess lets ccache see through precompiled headers.
 find_program(HSTUJIT_CCACHE ccache)
 if(HSTUJIT_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$"))
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-               ${HSTUJIT_CCACHE})
+               CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HSTUJIT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -49,6 +50,14 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-Wno-deprecated-declarations)
 endif()
 add_link_options(-Wl,--gc-sections)
+add_compile_options(-ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+
+# Hardening. The sanitizers have interceptors of their own for the functions that _FORTIFY_SOURCE replaces.
+add_compile_options(-fstack-protector-strong)
+if(NOT HSTUJIT_SANITIZE)
+  add_compile_options($<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
+endif()
+add_link_options(-Wl,-z,relro,-z,now)
 
 # For files that run seldom, and for the few that every launch runs through or that loop over elements; a debug build knows
 # no difference.

@@ -19,6 +19,7 @@
 
 #include "autotune_cache/tuning_database.h"
 #include "cache_fixture.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 extern char** environ;
@@ -63,12 +64,12 @@ class SharedCacheTest : public CacheTest {
     std::vector<char*> envp;
     for (std::string& entry : environment) envp.push_back(entry.data());
     envp.push_back(nullptr);
-    const std::string number = std::to_string(seed);
+    const std::string number = std::to_string(seed), program = binary_path("/bin/hstujit_cache_client");
     client.process = fork_or_throw();
     if (client.process == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (std::freopen(client.log.c_str(), "w", stderr) == nullptr) ::_exit(3);
-      ::execle(HSTUJIT_CACHE_CLIENT, HSTUJIT_CACHE_CLIENT, directory.c_str(), number.c_str(), max_bytes.c_str(),
+      ::execle(program.c_str(), program.c_str(), directory.c_str(), number.c_str(), max_bytes.c_str(),
                static_cast<char*>(nullptr), envp.data());
       ::_exit(3);
     }
@@ -262,7 +263,7 @@ class FaultTest : public SharedCacheTest {
   }
   Variables faults(Variables variables) const {
 #ifdef HSTUJIT_CACHE_FAULTS
-    variables["LD_PRELOAD"] = HSTUJIT_CACHE_FAULTS;
+    variables["LD_PRELOAD"] = binary_path("/test_libraries/libhstujit_cache_faults.so");
 #endif
     variables["CACHE_FAULTS_ROOT"] = path("user");
     return variables;

@@ -10,6 +10,7 @@
 
 #include "compiler/support/files.h"
 #include "hstujit/hstujit.h"
+#include "tests/paths.h"
 
 inline constexpr char kOp[] = R"({"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64})";
 inline constexpr char kConfig[] = R"({"version": 1, "device": "sm_90a", "ops": [
@@ -40,7 +41,7 @@ class CapiTest : public ::testing::Test {
     ASSERT_EQ(hstujit_doctor(context_, &text), HSTUJIT_OK) << hstujit_last_error();
     const std::string generator = parse(&text)["library"]["generator"];
     hstujit_context_destroy(context_);
-    ::setenv("HSTUJIT_COMPILER_LIBRARY", HSTUJIT_FAKE_COMPILER, 1);
+    ::setenv("HSTUJIT_COMPILER_LIBRARY", binary_path("/test_libraries/libhstujit_fake_compiler.so").c_str(), 1);
     ::setenv("FAKE_COMPILER_GENERATOR", generator.c_str(), 1);
     ::setenv("FAKE_COMPILER_SCRIPT", "{}", 1);
     context_ = make_context();

@@ -18,6 +18,7 @@
 #include "tests/emit/emit_with.h"
 #include "tests/emit/toy_operator.h"
 #include "tests/passes/attention_cases.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 namespace {
@@ -78,7 +79,7 @@ TEST(Source, SameBytesFromEveryThread) {
   EXPECT_FALSE(sources[0].empty());
   for (const std::string& source : sources) EXPECT_EQ(source, sources[0]);
   EXPECT_EQ(sources[0].find("#include \"common"), std::string::npos);
-  EXPECT_EQ(sources[0].find(HSTUJIT_SOURCE_DIR), std::string::npos);
+  EXPECT_EQ(sources[0].find(source_path()), std::string::npos);
 }
 
 TEST(Source, CompilesForEverySkeletonAndScore) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -12,10 +13,10 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr char kConfig[] = HSTUJIT_SOURCE_DIR "/examples/configs/serve.json";
+const std::string kConfig = source_path("/examples/configs/serve.json");
 
 Outcome serve(const std::vector<std::string>& options, const Variables& variables) {
-  std::vector<std::string> command = {HSTUJIT_SERVE, "--config", kConfig};
+  std::vector<std::string> command = {binary_path("/bin/example_serve"), "--config", kConfig};
   command.insert(command.end(), options.begin(), options.end());
   return run_program(command, variables);
 }
@@ -24,7 +25,7 @@ class Serve : public testing::Test {
  protected:
   // A GPU machine that compiles nothing, and has no cache but what it is given.
   Variables server() const {
-    return {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA},
+    return {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
             {"HSTUJIT_CACHE_DIR", (scratch_.path() / "empty").string()},
             {"HSTUJIT_COMPILER_LIBRARY", (scratch_.path() / "none.so").string()},
             // No kernel writes anything there, so memory has the same bytes from the beginning.
@@ -53,9 +54,9 @@ TEST_F(Serve, AKernelThatIsMissingIsTheLibrarysSentence) {
 }
 
 TEST_F(Serve, ABundleIsAllThatItNeeds) {
-  Variables origin = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA},
+  Variables origin = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
                       {"HSTUJIT_CACHE_DIR", scratch_.cache()},
-                      {"HSTUJIT_COMPILER_LIBRARY", HSTUJIT_FAKE_COMPILER},
+                      {"HSTUJIT_COMPILER_LIBRARY", binary_path("/test_libraries/libhstujit_fake_compiler.so")},
                       {"FAKE_COMPILER_SCRIPT", "{}"}};
   origin["FAKE_COMPILER_GENERATOR"] =
       hstujit_tool({"doctor", "--json"}).json()["library"]["generator"].get<std::string>();

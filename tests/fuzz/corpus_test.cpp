@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit::fuzz {
@@ -25,7 +26,7 @@ TEST_P(Corpus, KeepsEveryPromise) {
   limit_stack();
   size_t seeds = 0;
   for (const auto& file :
-       std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/tests/fuzz/corpus/" + std::string(GetParam().name))) {
+       std::filesystem::directory_iterator(source_path("/tests/fuzz/corpus/") + std::string(GetParam().name))) {
     const auto seed = whole_file(file.path());
     ASSERT_TRUE(seed.ok()) << seed.status().message();
     std::printf("%s\n", file.path().filename().c_str());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/support/files.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 namespace {
@@ -62,12 +63,12 @@ std::vector<std::string> lines_of(const std::string& path) {
 
 // ".../compiler/spec/CMakeFiles/hstujit_spec.dir/types.cpp.o" is of "compiler/spec/types.cpp".
 std::string source_of(const std::string& object) {
-  const std::string folder = fs::path(object).lexically_relative(HSTUJIT_BINARY_DIR).lexically_normal();
+  const std::string folder = fs::path(object).lexically_relative(binary_path()).lexically_normal();
   const size_t files = folder.find("CMakeFiles/"), inside = folder.find(".dir/");
   if (files == std::string::npos || inside == std::string::npos) return "generated";
   const std::string name = folder.substr(inside + std::string_view(".dir/").size());
   const std::string source = fs::path(folder.substr(0, files) + name).replace_extension().lexically_normal();
-  return fs::exists(fs::path(HSTUJIT_SOURCE_DIR) / source) ? source : "generated";
+  return fs::exists(fs::path(source_path()) / source) ? source : "generated";
 }
 
 struct Symbols {

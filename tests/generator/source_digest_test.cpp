@@ -10,6 +10,7 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/files.h"
+#include "tests/paths.h"
 #include "tests/support/sanitized.h"
 
 namespace hstujit {
@@ -31,7 +32,7 @@ class SourceDigestTest : public ::testing::Test {
     auto folder = TempDir::create();
     ASSERT_TRUE(folder.ok()) << folder.status().message();
     folder_.emplace(std::move(*folder));
-    const fs::path source = HSTUJIT_SOURCE_DIR;
+    const fs::path source = source_path();
     for (const char* name : {"compiler", "templates"}) {
       fs::copy(source / name, root() / name, fs::copy_options::recursive);
     }

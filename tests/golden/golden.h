@@ -10,9 +10,11 @@
 #include <sstream>
 #include <string>
 
+#include "tests/paths.h"
+
 namespace hstujit {
 
-inline std::filesystem::path golden_folder() { return std::filesystem::path(HSTUJIT_SOURCE_DIR) / "tests" / "golden"; }
+inline std::filesystem::path golden_folder() { return std::filesystem::path(source_path("/tests")) / "golden"; }
 
 inline void expect_golden(const std::string& name, const std::string& actual,
                           const std::filesystem::path& folder = golden_folder()) {

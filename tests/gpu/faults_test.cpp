@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/kernel_config.h"
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -59,7 +60,7 @@ TEST_F(FaultsTest, EachCostsOneCandidate) {
   std::string plan;
   for (size_t i = 0; i < std::size(kFaults); ++i)
     plan += std::string(kFaults[i].name) + " " + candidates_[i + 1] + "\n";
-  const Variables faulty = {{"HSTUJIT_NVRTC", HSTUJIT_FAULTY_NVRTC},
+  const Variables faulty = {{"HSTUJIT_NVRTC", binary_path("/test_libraries/libhstujit_faulty_nvrtc.so")},
                             {"FAULTY_NVRTC_REAL", nvrtc_},
                             {"FAULTY_NVRTC_PLAN", scratch_.file("plan", plan)}};
   const Outcome outcome = hstujit_tool(

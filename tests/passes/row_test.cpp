@@ -9,6 +9,7 @@
 #include "tests/golden/golden.h"
 #include "tests/passes/build_row.h"
 #include "tests/passes/evaluate.h"
+#include "tests/paths.h"
 #include "tests/row/row_cases.h"
 
 namespace hstujit {
@@ -181,7 +182,7 @@ void expect_golden_functions(const std::vector<RowCase>& cases) {
       if (!spec->supports(direction) || spec->program(direction) != nullptr) continue;
       const RowModule row = build_row(*spec, direction);
       expect_golden(name + "_" + std::string(to_string(direction)) + ".mlir", to_text(*row.module),
-                    std::filesystem::path(HSTUJIT_SOURCE_DIR) / "tests" / "operators" / op / "golden");
+                    std::filesystem::path(source_path("/tests")) / "operators" / op / "golden");
     }
   }
 }

@@ -12,6 +12,7 @@
 
 #include "compiler/spec/fields_json.h"
 #include "compiler/support/config_aliases.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -93,7 +94,7 @@ void expect_documented(const std::string& page, const std::string& heading) {
 }
 
 TEST(KernelConfig, TheFieldsAreDocumentedWithTheirDefaults) {
-  const auto page = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/tuning.md");
+  const auto page = whole_file(source_path("/docs/tuning.md"));
   ASSERT_TRUE(page.ok()) << page.status().message();
   expect_documented<AttentionConfig>(*page, "| field of attention | default | allowed |");
   expect_documented<RowConfig>(*page, "| field of rows | default | allowed |");

@@ -6,9 +6,10 @@
 #include <stdexcept>
 
 #include "compiler/spec/sequence_rows.h"
+#include "tests/paths.h"
 
 #ifndef HSTUJIT_OPERATOR_TESTS
-#define HSTUJIT_OPERATOR_TESTS HSTUJIT_SOURCE_DIR "/tests/operators"
+#define HSTUJIT_OPERATOR_TESTS source_path("/tests/operators")
 #endif
 
 namespace hstujit {
@@ -85,7 +86,7 @@ std::vector<RowCase> cases(const Json& common, bool of_sequences) {
       all.push_back(std::move(row));
     }
   }
-  if (all.empty()) throw std::runtime_error("no cases.json in " HSTUJIT_OPERATOR_TESTS);
+  if (all.empty()) throw std::runtime_error("no cases.json in " + HSTUJIT_OPERATOR_TESTS);
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include "compiler/spec/operators/layer_norm/spec.h"
 #include "templates/row/operands.h"
 #include "templates/row/resources.h"
+#include "tests/paths.h"
 #include "tests/row/row_cases.h"
 #include "tests/support/sanitized.h"
 
@@ -37,18 +38,18 @@ LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, b
 // What has none is compared with its reference nowhere.
 TEST(RowOperators, EachHasCasesAndItsRowInTheTables) {
   const auto text_of = [](const std::string& file) {
-    std::ifstream stream(HSTUJIT_SOURCE_DIR "/" + file);
+    std::ifstream stream(source_path("/") + file);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   };
   std::string ops;
-  for (const auto& page : std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/docs")) {
+  for (const auto& page : std::filesystem::directory_iterator(source_path("/docs"))) {
     const std::string name = page.path().filename();
     if (name.starts_with("ops-")) ops += text_of("docs/" + name);
   }
   const std::string pages[] = {"README.md", "docs/ops.md", "docs/python.md", "docs/pytorch.md"};
   for (const std::string_view op : operator_names()) {
     const bool row = (*smallest_op_spec(op))->family() == Family::kRow;
-    const std::string cases = fmt::format("{}/tests/operators/{}/cases.json", HSTUJIT_SOURCE_DIR, op);
+    const std::string cases = fmt::format("{}/tests/operators/{}/cases.json", source_path(), op);
     EXPECT_TRUE(!row || std::filesystem::exists(cases)) << cases;
     EXPECT_NE(ops.find(fmt::format("\n## {}\n", op)), std::string::npos) << op << " has no section in docs/ops-*.md";
     for (const std::string& page : pages) {

@@ -9,6 +9,7 @@
 #include "compiler/generator/generator_digest.h"
 #include "runtime/tuning/worker/worker_compile.h"
 #include "runtime/tuning/worker/worker_problem.h"
+#include "tests/paths.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {
@@ -24,7 +25,7 @@ class CompileWorkerTest : public TunerTest {
   void SetUp() override {
     TunerTest::SetUp();
     compiler_ = nullptr;
-    values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;
+    values_["HSTUJIT_COMPILER_LIBRARY"] = binary_path("/test_libraries/libhstujit_fake_compiler.so");
     values_.erase("HSTUJIT_WORKER");
     ::setenv("FAKE_COMPILER_GENERATOR", std::string(generator_digest()).c_str(), 1);
     script({});
@@ -45,7 +46,8 @@ class CompileWorkerTest : public TunerTest {
   CompileWorkerSetup setup(milliseconds limit = milliseconds(20'000)) {
     const auto program = worker_program(Environment::of_values(values_));
     EXPECT_TRUE(program);
-    return {program.value_or(""), {HSTUJIT_FAKE_COMPILER, "/a/libnvrtc.so.13"}, limit};
+    return {
+        program.value_or(""), {binary_path("/test_libraries/libhstujit_fake_compiler.so"), "/a/libnvrtc.so.13"}, limit};
   }
 };
 
@@ -155,8 +157,10 @@ TEST_F(CompileWorkerTest, EndsWithItsTunerAlsoWhileACompileHangs) {
   script({{"*", "hang"}});
   auto started = WorkerProcess::start(setup().program);
   ASSERT_TRUE(started.ok()) << started.status().message();
-  const WorkerAnswer opened =
-      started->ask({{{"do", "compiler"}, {"library", HSTUJIT_FAKE_COMPILER}, {"nvrtc", ""}}, ""}, milliseconds(20'000));
+  const WorkerAnswer opened = started->ask(
+      {{{"do", "compiler"}, {"library", binary_path("/test_libraries/libhstujit_fake_compiler.so")}, {"nvrtc", ""}},
+       ""},
+      milliseconds(20'000));
   ASSERT_TRUE(opened.answered() && opened.status.ok()) << opened.ending << opened.status.message();
   ASSERT_TRUE(started->channel().send({{{"do", "compile"}, {"request", to_json(request(0))}}, ""},
                                       Clock::now() + std::chrono::seconds(5)));

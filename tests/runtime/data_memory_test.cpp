@@ -8,6 +8,7 @@
 
 #include "runtime/operations/operation.h"
 #include "runtime/tuning/data/problem_data.h"
+#include "tests/paths.h"
 #include "tests/runtime/support.h"
 #include "tests/support/little_memory.h"
 
@@ -118,7 +119,7 @@ class CheckedRun : public RuntimeTest {
 // Of every family: rows, sums, products, sequences, caches, attention and programs; narrow and wide rows; all types.
 TEST_F(CheckedRun, TakesNoMoreThanIsEstimated) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
-  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_BINARY_DIR "/lib/libhstujit_host.so";
+  values_["HSTUJIT_HOST_LIBRARY"] = binary_path("/lib/libhstujit_host.so");
   if (::access(values_["HSTUJIT_HOST_LIBRARY"].c_str(), R_OK) != 0) GTEST_SKIP() << "this build has no host backend";
   constexpr const char* kSequences = R"("max_seq_len": 128, "lengths": {{"low": 1, "high": 1, "batch": {}}}, )";
   constexpr const char* kRows = R"("rows": {}, )";

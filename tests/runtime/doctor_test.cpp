@@ -8,6 +8,7 @@
 #include "runtime/engine/generator_keys.h"
 #include "runtime/operations/cache_health.h"
 #include "runtime/operations/operation.h"
+#include "tests/paths.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -94,7 +95,8 @@ TEST_F(DoctorTest, AMissingCompilerLibraryKeepsOnlyThoseWhoCompileFromRunning) {
 
 TEST_F(DoctorTest, ACompilerLibraryOfAnotherBuild) {
   compiler_ = nullptr;
-  values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;  // whose generator's digest is another one
+  values_["HSTUJIT_COMPILER_LIBRARY"] =
+      binary_path("/test_libraries/libhstujit_fake_compiler.so");  // whose generator's digest is another one
   expect_only("error, compiler: ", std::string(generator_digest()));
 }
 
@@ -118,12 +120,12 @@ TEST_F(DoctorTest, AMissingHostLibrary) {
 
 TEST_F(DoctorTest, AHostLibraryOfAnotherBuild) {
   host_ = nullptr;
-  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_FAKE_HOST;
+  values_["HSTUJIT_HOST_LIBRARY"] = binary_path("/test_libraries/libhstujit_fake_host.so");
   expect_only("warning, host_backend: ", "goes by the generator " + std::string(generator_digest()));
 }
 
 TEST_F(DoctorTest, AWorkerOfAnotherBuild) {
-  values_["HSTUJIT_WORKER"] = HSTUJIT_FAKE_WORKER;
+  values_["HSTUJIT_WORKER"] = binary_path("/bin/hstujit_fake_worker");
   EXPECT_EQ(diagnosed()["findings"], Json::array());
   for (const std::string generator : {"none", "another"}) {
     ::setenv("FAKE_WORKER_GENERATOR", generator.c_str(), 1);

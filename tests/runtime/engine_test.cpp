@@ -6,6 +6,7 @@
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/text.h"
 #include "runtime/dispatch/kernel_choice.h"
+#include "tests/paths.h"
 #include "tests/runtime/support.h"
 #include "tests/support/whole_file.h"
 
@@ -258,7 +259,7 @@ TEST_F(EngineTest, AMissingCompilerSaysWhatWasLookedFor) {
 TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
   const auto say = [](const std::string& digest) { ::setenv("FAKE_COMPILER_GENERATOR", digest.c_str(), 1); };
   compiler_ = nullptr;
-  values_["HSTUJIT_COMPILER_LIBRARY"] = HSTUJIT_FAKE_COMPILER;
+  values_["HSTUJIT_COMPILER_LIBRARY"] = binary_path("/test_libraries/libhstujit_fake_compiler.so");
   const std::string other(64, '0');
   say(other);
   const Status refused = prepare(make_engine());
@@ -271,13 +272,13 @@ TEST_F(EngineTest, ACompilerOfAnotherGeneratorIsRefused) {
 }
 
 TEST_F(EngineTest, AHostBackendOfAnotherBuildIsRefused) {
-  values_["HSTUJIT_HOST_LIBRARY"] = HSTUJIT_FAKE_HOST;
+  values_["HSTUJIT_HOST_LIBRARY"] = binary_path("/test_libraries/libhstujit_fake_host.so");
   const auto refused = [&](const char* variable, const std::string& value) {
     ::setenv(variable, value.c_str(), 1);
     const Status status = make_op(make_engine(), Backend::kHost)->prepare(256, -1);
     ::unsetenv(variable);
     EXPECT_EQ(status.code(), Code::kNoCompiler);
-    EXPECT_THAT(status.message(), HasSubstr(HSTUJIT_FAKE_HOST));
+    EXPECT_THAT(status.message(), HasSubstr(binary_path("/test_libraries/libhstujit_fake_host.so")));
     return status.message();
   };
   EXPECT_THAT(refused("FAKE_HOST_ABI", "1"), HasSubstr("has ABI 1; this libhstujit needs ABI 2"));

@@ -5,6 +5,7 @@
 
 #include "autotune_cache/bundle_transfer.h"
 #include "runtime/operations/operation.h"
+#include "tests/paths.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {
@@ -22,7 +23,7 @@ class ServingTest : public RuntimeTest {
   std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
 
   static Config example(const std::string& device) {
-    auto config = load_config(HSTUJIT_SOURCE_DIR "/examples/configs/dlrm_hstu.json");
+    auto config = load_config(source_path("/examples/configs/dlrm_hstu.json"));
     EXPECT_TRUE(config.ok()) << config.status().message();
     config->device = *known_device(device);
     return *config;
@@ -64,7 +65,7 @@ class ServingTest : public RuntimeTest {
   EnginePtr serving(const std::string& bundle) {
     compiler_ = nullptr;
     records_ = "";
-    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA},
+    values_ = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
                {"HSTUJIT_COMPILER_LIBRARY", "/nowhere/compiler.so"},
                {"HSTUJIT_CACHE_DIR", at("serving")},
                {"HSTUJIT_CACHE_PATH", bundle},
@@ -74,12 +75,13 @@ class ServingTest : public RuntimeTest {
 };
 
 TEST_F(ServingTest, ABundleHasWhatChoseItsKernels) {
-  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  records_ = source_path("/autotune_cache/records");
   for (const auto& [device, source] : {std::pair("H200", "tuning"), std::pair("H20", "near device")}) {
     SCOPED_TRACE(device);
-    records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+    records_ = source_path("/autotune_cache/records");
     compiler_ = std::make_shared<FakeCompiler>();
-    values_ = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", at(device)}};
+    values_ = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
+               {"HSTUJIT_CACHE_DIR", at(device)}};
     const Config config = example(device);
     const EnginePtr engine = make_engine();
     const Json here = prewarmed(engine, config);
@@ -154,7 +156,7 @@ TEST_F(ServingTest, WhatWasFrozenOverTheOriginsRecordIsInTheBundle) {
 }
 
 TEST_F(ServingTest, ACacheDirectoryServesWithoutTheShippedRecordsToo) {
-  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  records_ = source_path("/autotune_cache/records");
   const Config config = example("H200");
   const Json here = prewarmed(make_engine(), config);
   EXPECT_THAT(sources_of(here), Contains("tuning"));

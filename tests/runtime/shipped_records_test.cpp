@@ -4,6 +4,7 @@
 #include "autotune_cache/directory_layer.h"
 #include "compiler/spec/op_spec.h"
 #include "runtime/dispatch/kernel_choice.h"
+#include "tests/paths.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {
@@ -60,7 +61,7 @@ TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
 
 // Those in autotune_cache/records are of keys that this library asks for, and it can run what they name.
 TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
-  records_ = HSTUJIT_SOURCE_DIR "/autotune_cache/records";
+  records_ = source_path("/autotune_cache/records");
   const auto engine = make_engine();
   const auto records = DirectoryLayer(records_, false, Trust::kAll, Log()).records();
   EXPECT_GE(records.size(), 72u);

@@ -16,14 +16,15 @@
 #include "runtime/dispatch/op.h"
 #include "runtime/tuning/data/problem_data.h"
 #include "tests/fakes/fake_cuda.h"
+#include "tests/paths.h"
 
 namespace hstujit::test {
 
 // The state of the fake driver, through the same library that the runtime opens.
 inline FakeCuda& fake() {
   static FakeCuda* const state = [] {
-    auto library =
-        DynamicLibrary::open("the fake driver", {HSTUJIT_FAKE_CUDA}, Code::kNoDriver, DynamicLibrary::Keep::kForever);
+    auto library = DynamicLibrary::open("the fake driver", {binary_path("/test_libraries/libhstujit_fake_cuda.so")},
+                                        Code::kNoDriver, DynamicLibrary::Keep::kForever);
     return library.ok() ? (*library->optional_function<FakeCuda*()>("fake_cuda"))() : nullptr;
   }();
   return *state;
@@ -88,8 +89,9 @@ class RuntimeTest : public ::testing::Test {
     ASSERT_TRUE(folder.ok());
     folder_ = std::make_unique<TempDir>(std::move(*folder));
     // No worker: another process would have a fake driver of its own.
-    values_ = {
-        {"HSTUJIT_CUDA_DRIVER", HSTUJIT_FAKE_CUDA}, {"HSTUJIT_CACHE_DIR", cache_dir()}, {"HSTUJIT_WORKER", "none"}};
+    values_ = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
+               {"HSTUJIT_CACHE_DIR", cache_dir()},
+               {"HSTUJIT_WORKER", "none"}};
   }
 
   std::string cache_dir() const { return (folder_->path() / "cache").string(); }

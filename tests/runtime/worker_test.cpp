@@ -15,6 +15,7 @@
 #include "compiler/support/files.h"
 #include "runtime/tuning/worker/worker_bench.h"
 #include "runtime/tuning/worker/worker_problem.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 namespace {
@@ -24,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Result<std::unique_ptr<WorkerBench>> open_worker(const std::string& script = "", const WorkerLimits& limits = {}) {
-  return WorkerBench::open(HSTUJIT_FAKE_WORKER, {{"script", script}}, limits);
+  return WorkerBench::open(binary_path("/bin/hstujit_fake_worker"), {{"script", script}}, limits);
 }
 
 CompiledCandidate candidate(const std::string& script) {
@@ -240,7 +241,7 @@ TEST(WorkerBench, AWorkerOfAnotherBuildIsRefused) {
     ::unsetenv("FAKE_WORKER_GENERATOR");
     EXPECT_EQ(refused.code(), Code::kNoCompiler);
     EXPECT_THAT(refused.message(), HasSubstr(sentence));
-    EXPECT_THAT(refused.message(), HasSubstr(HSTUJIT_FAKE_WORKER));
+    EXPECT_THAT(refused.message(), HasSubstr(binary_path("/bin/hstujit_fake_worker")));
   }
 }
 
@@ -259,7 +260,7 @@ TEST(WorkerBench, NothingOfAWorkerIsAmongTheReports) {
 TEST(WorkerBench, AWorkerEndsWithItsTunerAlsoWhenItHangs) {
   pid_t process = -1;
   {
-    auto started = WorkerProcess::start(HSTUJIT_FAKE_WORKER);
+    auto started = WorkerProcess::start(binary_path("/bin/hstujit_fake_worker"));
     ASSERT_TRUE(started.ok());
     WorkerProcess worker = std::move(*started);
     process = worker.id();

@@ -11,6 +11,7 @@
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/spec/small_batch.h"
 #include "compiler/support/files.h"
+#include "tests/paths.h"
 #include "tests/spec/config_text.h"
 #include "tests/support/whole_file.h"
 
@@ -207,7 +208,7 @@ TEST(Config, RowsStandForOneSequence) {
 
 // The recorded baselines hold the number of valid pairs and rows that other programs counted for the same shapes.
 TEST(Grid, WorkAgreesWithTheRecordedBaselines) {
-  const std::filesystem::path bench = std::filesystem::path(HSTUJIT_SOURCE_DIR) / "bench";
+  const std::filesystem::path bench = std::filesystem::path(source_path("/bench"));
   const auto list = whole_file(bench / "grid.json");
   ASSERT_TRUE(list.ok()) << list.status().message();
   const auto grid = parse_config(fmt::format(R"({{"version": 1, "ops": {}}})", *list), "grid", bench);

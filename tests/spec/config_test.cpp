@@ -10,6 +10,7 @@
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
+#include "tests/paths.h"
 #include "tests/spec/config_text.h"
 #include "tests/support/sanitized.h"
 
@@ -22,11 +23,11 @@ using testing::StartsWith;
 
 TEST(Config, TheExamplesOfTheRepositoryLoad) {
   for (const char* name : {"ml100k.json", "dlrm_hstu.json", "sequences.json"}) {
-    const auto config = load_config(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs" / name);
+    const auto config = load_config(std::filesystem::path(source_path("/examples/configs")) / name);
     ASSERT_TRUE(config.ok()) << config.status().message();
     EXPECT_GE(config->instances.size(), 3u);
   }
-  const auto config = load_config(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs/ml100k.json");
+  const auto config = load_config(std::filesystem::path(source_path("/examples/configs/ml100k.json")));
   EXPECT_EQ(make_lengths(config->instances[0], 1024).rows.size(), 943u);
   EXPECT_EQ(config->instances[2].num_targets, 10);
 }

@@ -16,6 +16,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 namespace {
@@ -64,7 +65,7 @@ bool is_understood(const std::string& said) {
 }
 
 TEST(Mistakes, NamesOfThePublicPackagesAreUnderstood) {
-  const auto text = read_file(HSTUJIT_SOURCE_DIR "/tests/compatibility/signatures.json", size_t{1} << 20);
+  const auto text = read_file(source_path("/tests/compatibility/signatures.json"), size_t{1} << 20);
   ASSERT_TRUE(text.ok());
   const std::map<std::string, std::string> operators = {{"hstu_mha", "hstu_attention"},
                                                         {"hstu_mha_cuda", "hstu_attention"},

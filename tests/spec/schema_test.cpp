@@ -9,6 +9,7 @@
 #include "compiler/spec/operators_header.h"
 #include "compiler/spec/parameters_page.h"
 #include "compiler/support/files.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -64,20 +65,20 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
 }
 
 TEST(Schema, TheParametersAreDocumented) {
-  const auto page = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "docs/parameters.md");
+  const auto page = whole_file(source_path("/docs/parameters.md"));
   ASSERT_TRUE(page.ok()) << page.status().message();
   EXPECT_EQ(*page, parameters_page()) << "run `make docs`";
 }
 
 TEST(Schema, TheStructsOfTheCppInterfaceAreCurrent) {
-  const auto header = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "include/hstujit/operators.hpp");
+  const auto header = whole_file(source_path("/include/hstujit/operators.hpp"));
   ASSERT_TRUE(header.ok()) << header.status().message();
   EXPECT_EQ(*header, operators_header()) << "run `make docs`";
 }
 
 // What the examples name by "$schema".
 TEST(Schema, FileIsCurrent) {
-  const auto file = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "hstujit.schema.json");
+  const auto file = whole_file(source_path("/hstujit.schema.json"));
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(*file, config_schema().dump(2) + "\n") << "run `make docs`";
 }
@@ -85,7 +86,7 @@ TEST(Schema, FileIsCurrent) {
 TEST(Schema, EveryNameOfTheExamplesIsInIt) {
   const Json schema = config_schema();
   for (const char* name : {"ml100k.json", "dlrm_hstu.json", "sequences.json", "serve.json"}) {
-    const auto text = whole_file(std::filesystem::path(HSTUJIT_SOURCE_DIR) / "examples/configs" / name);
+    const auto text = whole_file(std::filesystem::path(source_path("/examples/configs")) / name);
     ASSERT_TRUE(text.ok());
     const auto config = parse_json_text(*text, name);
     ASSERT_TRUE(config.ok()) << config.status().message();

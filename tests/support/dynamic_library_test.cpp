@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/support/files.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 namespace {
@@ -137,7 +138,7 @@ TEST(DynamicLibrary, MovesKeepItOpen) {
 }
 
 TEST(DynamicLibrary, FolderOfCodeIsTheFolderOfItsFile) {
-  EXPECT_THAT(folder_of_code(reinterpret_cast<const void*>(&folder_of_code)), HasSubstr(HSTUJIT_BINARY_DIR));
+  EXPECT_THAT(folder_of_code(reinterpret_cast<const void*>(&folder_of_code)), HasSubstr(binary_path()));
   EXPECT_EQ(folder_of_code(nullptr), "");
 }
 

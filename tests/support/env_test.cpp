@@ -8,6 +8,7 @@
 
 #include "compiler/support/files.h"
 #include "compiler/support/text.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -63,7 +64,7 @@ TEST(EnvironmentTable, TheDocumentationNamesEverySpellingOfAFlag) {
 }
 
 TEST(EnvironmentTable, TheDocumentationIsRenderedFromIt) {
-  const auto page = whole_file(std::string(HSTUJIT_SOURCE_DIR) + "/docs/environment.md");
+  const auto page = whole_file(source_path("/docs/environment.md"));
   ASSERT_TRUE(page.ok()) << page.status().message();
   EXPECT_EQ(*page, environment_page()) << "run `make docs`";
 }

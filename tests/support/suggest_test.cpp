@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 
 namespace hstujit {
@@ -12,7 +13,7 @@ namespace {
 
 // The table of rows [wrong, names, meant], to which the Python package is held, too.
 TEST(Suggest, FindsWhatIsMeant) {
-  const auto text = whole_file(HSTUJIT_SOURCE_DIR "/tests/support/suggestions.json");
+  const auto text = whole_file(source_path("/tests/support/suggestions.json"));
   ASSERT_TRUE(text.ok()) << text.status().message();
   const auto table = nlohmann::json::parse(*text);
   for (const auto& [group, rows] : table.items()) {

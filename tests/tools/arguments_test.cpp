@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/tools/exit_codes.h"
 #include "tests/tools/program.h"
 
@@ -33,7 +34,7 @@ TEST(Arguments, HelpAndVersionAreNoMistakes) {
 }
 
 TEST(Arguments, ThePageSaysWhichCommandsHaveWideTables) {
-  std::ifstream page(HSTUJIT_SOURCE_DIR "/docs/cli.md");
+  std::ifstream page(source_path("/docs/cli.md"));
   std::string row;
   while (std::getline(page, row) && !row.starts_with("| `--wide` |")) continue;
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"check"},

@@ -12,6 +12,7 @@
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"
 #include "tests/autotune_cache/samples.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 #include "tests/tools/exit_codes.h"
 #include "tests/tools/program.h"
@@ -183,7 +184,7 @@ TEST(Cache, ExportNamesTheTemporaryFileThatHasNoRoom) {
   TuningDatabase origin(CacheDirectories{.user = records, .read_only = {}}, Log());
   ASSERT_TRUE(origin.add(sample_record({{sample_config(64), kWorkload, "s", 10, 1}})).ok());
   const std::string command =
-      "ulimit -f 1; exec " HSTUJIT_BINARY_DIR "/bin/hstujit cache export " + bundle + " --cache-dir " + scratch.cache();
+      "ulimit -f 1; exec " + binary_path("/bin/hstujit cache export ") + bundle + " --cache-dir " + scratch.cache();
   const Outcome full =
       run_program({"bash", "-c", command}, {{"HSTUJIT_CACHE_PATH", records}, {"TMPDIR", scratch.path().string()}});
   EXPECT_EQ(full.code, kFailed);
@@ -205,7 +206,7 @@ TEST(Outputs, WhatIsNoRegularFileStays) {
     command.insert(command.end(), {"--cache-dir", scratch.cache()});
     // Standard output is a pipe here.
     std::vector<std::string> piped = {"/bin/sh", "-c", R"(("$0" "$@"; echo "exit $?" >&2) | cat)",
-                                      HSTUJIT_BINARY_DIR "/bin/hstujit"};
+                                      binary_path("/bin/hstujit")};
     piped.insert(piped.end(), command.begin(), command.end());
     const Outcome refused = run_program(piped);
     EXPECT_THAT(refused.err, HasSubstr("it is a pipe, no regular file")) << testing::PrintToString(command);
@@ -256,7 +257,7 @@ TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
       const std::string script = std::string(R"((echo before; "$0" freeze --config "$1" --arch sm_90a -o "$2"; )") +
                                  R"(echo "exit $?" >&2; echo after) )" + (*to == '\0' ? R"(>"$3")" : to);
       const Outcome refused =
-          run_program({"/bin/sh", "-c", script, HSTUJIT_BINARY_DIR "/bin/hstujit", scratch.config(), output, file});
+          run_program({"/bin/sh", "-c", script, binary_path("/bin/hstujit"), scratch.config(), output, file});
       EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + output + "\": it stands for what a process has open"));
       EXPECT_THAT(refused.err, HasSubstr("exit 2"));
       if (*to == '\0') {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 #include "tests/tools/compiling.h"
 
@@ -91,7 +92,7 @@ TEST_F(Compiling, JsonIsTheWholeOfStandardOutput) {
 TEST_F(Compiling, DoctorIsDoneWhereKernelsCanRun) {
   const Outcome outcome = hstujit_tool(
       {"doctor", "--cache-dir", scratch_.cache()},
-      {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}, {"HSTUJIT_CHEK", "1"}});
+      {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")}, {"HSTUJIT_CHEK", "1"}});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("did you mean HSTUJIT_CHECK?"));
   EXPECT_EQ(outcome.last_line(), "doctor: nothing keeps kernels from running; 1 warning");
@@ -206,13 +207,13 @@ TEST_F(Compiling, WhatEmitWritesCompilesWithNvcc) {
 TEST_F(Compiling, WhatWasTimedIsShownWhereItCannotBeWritten) {
   const std::string config = scratch_.file("silu.json", R"({"version": 1, "ops": [{"name": "a", "op": "silu",
       "width": 64, "rows": 10, "directions": ["forward"]}]})");
-  const std::string bench = HSTUJIT_BINARY_DIR "/bin/hstujit bench --repeats 1 --config " + config + " --cache-dir " +
+  const std::string bench = binary_path("/bin/hstujit bench --repeats 1 --config ") + config + " --cache-dir " +
                             scratch_.cache() + " --out " + (scratch_.path() / "report").string();
   for (const char* json : {"", " --json"}) {
     // No file takes a byte; standard output is a pipe.
     const Outcome full =
         run_program({"bash", "-c", "(ulimit -f 0; " + bench + json + "; echo \"exit $?\" >&2) 2>&1 | cat"},
-                    {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}});
+                    {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")}});
     EXPECT_THAT(full.out, HasSubstr("report\": File too large"));
     EXPECT_THAT(full.out, HasSubstr(*json == '\0' ? "ceilings of this run" : "\"ceilings\""));
     EXPECT_THAT(full.out, EndsWith("exit 1\n"));

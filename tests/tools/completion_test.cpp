@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 #include "tools/hstujit/manual.h"
@@ -93,7 +94,7 @@ TEST(Manual, NamesEveryCommandOptionCodeAndVariable) {
 TEST(Manual, BuildsWithTheProgram) {
   for (const char* file : {"man/man1/hstujit.1", "bash-completion/completions/hstujit",
                            "fish/vendor_completions.d/hstujit.fish", "zsh/site-functions/_hstujit"}) {
-    const auto text = whole_file(std::filesystem::path(HSTUJIT_BINARY_DIR) / "share" / file);
+    const auto text = whole_file(std::filesystem::path(binary_path()) / "share" / file);
     ASSERT_TRUE(text.ok()) << text.status().message();
     EXPECT_THAT(*text, HasSubstr("prewarm")) << file;
   }

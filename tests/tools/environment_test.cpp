@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "tests/paths.h"
 #include "tests/tools/exit_codes.h"
 #include "tests/tools/program.h"
 
@@ -92,7 +93,7 @@ TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
 TEST(Missing, AStackIsNamedWithWhatIsNeeded) {
   const auto with = [](const char* limit) {
     return run_program({"/bin/sh", "-c", std::string("ulimit -S -s ") + limit + R"( && exec "$0" check --config a)",
-                        HSTUJIT_BINARY_DIR "/bin/hstujit"});
+                        binary_path("/bin/hstujit")});
   };
   for (const char* limit : {"32", "96", "511"}) {
     const Outcome outcome = with(limit);
@@ -107,7 +108,7 @@ TEST(Doctor, PathsAreAsShortAsTheyMayBe) {
   const auto report = hstujit_tool({"doctor", "--json"}).json();
   for (const char* part : {"compiler", "nvrtc", "host_backend", "worker"})
     EXPECT_EQ(report[part].value("path", "").find("/.."), std::string::npos) << report[part];
-  EXPECT_EQ(report["compiler"].value("path", ""), HSTUJIT_BINARY_DIR "/lib/libhstujit_compiler.so");
+  EXPECT_EQ(report["compiler"].value("path", ""), binary_path("/lib/libhstujit_compiler.so"));
 }
 
 TEST(Environment, AWrongVariableIsABadRequest) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -56,7 +57,7 @@ TEST(Check, ManyParametersStandOnSeveralLines) {
 
 TEST(Devices, OneThatThereIsNotIsNamedByItsOption) {
   const Scratch scratch;
-  const Variables fake = {{"HSTUJIT_CUDA_DRIVER", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}};
+  const Variables fake = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")}};
   for (const auto& [command, option] : {std::pair("run", "--device"), {"bench", "--device"}, {"tune", "--devices"}}) {
     const Outcome outcome = hstujit_tool({command, "--config", scratch.config(), option, "9"}, fake);
     EXPECT_EQ(outcome.code, 3) << command;
@@ -154,7 +155,7 @@ TEST(Doctor, NothingIsCalledMissingThatMayBeThere) {
   const Scratch scratch;
   const Outcome outcome =
       hstujit_tool({"doctor", "--cache-dir", scratch.cache()},
-                   {{"HSTUJIT_COMPILER_LIBRARY", HSTUJIT_BINARY_DIR "/test_libraries/libhstujit_fake_cuda.so"}});
+                   {{"HSTUJIT_COMPILER_LIBRARY", binary_path("/test_libraries/libhstujit_fake_cuda.so")}});
   EXPECT_THAT(outcome.out, testing::ContainsRegex("\ncompiler +cannot be used\n"));
   EXPECT_THAT(outcome.out, testing::ContainsRegex("\nNVRTC +unknown: the compiler library opens it\n"));
   EXPECT_EQ(outcome.out.find("  missing\n"), std::string::npos);
@@ -164,7 +165,7 @@ TEST(Output, AtTheLimitOfAFilesSizeNobodyIsKilled) {
   const Scratch scratch;
   const Outcome outcome = run_program(
       {"/bin/sh", "-c", R"(ulimit -f 1; exec "$0" freeze --config "$1" --arch sm_90a -o "$2" --cache-dir "$3")",
-       HSTUJIT_BINARY_DIR "/bin/hstujit", scratch.config(R"("directions": ["forward", "backward"])"),
+       binary_path("/bin/hstujit"), scratch.config(R"("directions": ["forward", "backward"])"),
        (scratch.path() / "frozen").string(), scratch.cache()});
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("File too large"));
@@ -211,8 +212,7 @@ TEST(Cache, WhatIsNoCacheIsNotHealthy) {
 
 TEST(Output, AFullDiskIsAFailure) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  const Outcome outcome =
-      run_program({"/bin/sh", "-c", "exec \"$0\" doctor >/dev/full", HSTUJIT_BINARY_DIR "/bin/hstujit"});
+  const Outcome outcome = run_program({"/bin/sh", "-c", "exec \"$0\" doctor >/dev/full", binary_path("/bin/hstujit")});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("cannot write to standard output"));
 }

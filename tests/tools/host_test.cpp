@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -35,7 +36,7 @@ TEST(Host, ABatchThatTheMachineHasNoRoomForIsRefused) {
       "lengths": {"batch": 268435456}}]})");
   std::vector<std::string> run = {"run", "--config", config, "--backend", "host", "--json"};
   const Outcome refused = run_program({"/bin/sh", "-c", R"(ulimit -v 4000000; exec "$0" "$@")",
-                                       HSTUJIT_BINARY_DIR "/bin/hstujit", run[0], run[1], run[2], run[3], run[4]});
+                                       binary_path("/bin/hstujit"), run[0], run[1], run[2], run[3], run[4]});
   EXPECT_EQ(refused.code, 1) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("of 268435456 sequences with max_seq_len 256 take "));
   run.insert(run.end(), {"--max-rows", "100"});
@@ -65,9 +66,8 @@ TEST(Host, ABatchOfTooManySequencesIsRefusedWhateverTheirLengths) {
   const std::string config = scratch.file("config.json", R"({"version": 1, "ops": [{"name": "empty",
       "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "num_targets": 3,
       "lengths": {"low": 0, "high": 0, "batch": 268435456}}]})");
-  const Outcome refused =
-      run_program({"/bin/sh", "-c", R"(ulimit -v 4000000; exec "$0" "$@")", HSTUJIT_BINARY_DIR "/bin/hstujit", "run",
-                   "--config", config, "--backend", "host"});
+  const Outcome refused = run_program({"/bin/sh", "-c", R"(ulimit -v 4000000; exec "$0" "$@")",
+                                       binary_path("/bin/hstujit"), "run", "--config", config, "--backend", "host"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("the lengths of 268435456 sequences with max_seq_len 64 take 5.15e+10 bytes"));
 }
@@ -79,7 +79,7 @@ TEST(Host, AnInstanceWithoutRoomLeavesTheOthersTheirResults) {
       {"name": "x", "op": "addmm", "k": 65536, "n": 65536, "rows": 1},
       {"name": "z", "op": "silu", "width": 64, "rows": 5}]})");
   const Outcome outcome =
-      run_program({"/bin/sh", "-c", R"(ulimit -v 8000000; exec "$0" "$@")", HSTUJIT_BINARY_DIR "/bin/hstujit", "run",
+      run_program({"/bin/sh", "-c", R"(ulimit -v 8000000; exec "$0" "$@")", binary_path("/bin/hstujit"), "run",
                    "--config", config, "--backend", "host", "--check", "--json"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("x forward: "));

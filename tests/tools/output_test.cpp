@@ -13,6 +13,7 @@
 #include "autotune_cache/artifact_store.h"
 #include "autotune_cache/tuning_database.h"
 #include "tests/autotune_cache/samples.h"
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 
@@ -98,7 +99,7 @@ class Streams : public testing::TestWithParam<Arguments> {
 // What passes by tools/hstujit/output.h is neither escaped nor missed when it is lost.
 TEST(Streams, AreWrittenInOnePlace) {
   size_t files = 0;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(HSTUJIT_SOURCE_DIR "/tools/hstujit")) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(source_path("/tools/hstujit"))) {
     if (!file.is_regular_file() || file.path().stem() == "output") continue;
     ++files;
     const std::string text = *whole_file(file.path());
@@ -111,7 +112,7 @@ TEST(Streams, AreWrittenInOnePlace) {
 
 // The exit code of a command whose streams a shell has redirected, 128 + the signal that ended it.
 int exit_code(const Arguments& arguments, const std::string& redirections) {
-  Arguments command = {"/bin/sh", "-c", "exec \"$0\" \"$@\" " + redirections, HSTUJIT_BINARY_DIR "/bin/hstujit"};
+  Arguments command = {"/bin/sh", "-c", "exec \"$0\" \"$@\" " + redirections, binary_path("/bin/hstujit")};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_program(command, without_gpu()).code;
 }
@@ -164,7 +165,7 @@ TEST(Streams, FilesTakeNoNumberOfAClosedOne) {
 }
 
 TEST(Streams, AWorkerWithoutThemEndsWith1) {
-  const std::string worker = HSTUJIT_BINARY_DIR "/libexec/hstujit/hstujit-worker";
+  const std::string worker = binary_path("/libexec/hstujit/hstujit-worker");
   ASSERT_EQ(access(worker.c_str(), X_OK), 0);
   for (const char* redirections : {"2>&-", "2>/dev/full", "<&- >&- 2>&-", "2>/dev/null"}) {
     const Arguments command = {"/bin/sh", "-c", std::string("exec \"$0\" ") + redirections + " 3>&-", worker};

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <fstream>
 
+#include "tests/paths.h"
+
 extern char** environ;
 
 namespace hstujit {
@@ -88,7 +90,7 @@ Outcome run_program(const std::vector<std::string>& command, const Variables& va
 }
 
 Outcome hstujit_tool(std::vector<std::string> arguments, const Variables& variables, bool unprivileged) {
-  arguments.insert(arguments.begin(), HSTUJIT_BINARY_DIR "/bin/hstujit");
+  arguments.insert(arguments.begin(), binary_path("/bin/hstujit"));
   return run_program(arguments, variables, unprivileged);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -20,15 +21,15 @@ class Serving : public testing::Test {
     const fs::path root = scratch_.path() / name / "a" / "b";
     fs::create_directories(root / "bin");
     fs::create_directories(root / "lib");
-    fs::copy(HSTUJIT_BINARY_DIR "/bin/hstujit", root / "bin" / "hstujit");
-    for (const auto& file : fs::directory_iterator(HSTUJIT_BINARY_DIR "/lib")) {
+    fs::copy(binary_path("/bin/hstujit"), root / "bin" / "hstujit");
+    for (const auto& file : fs::directory_iterator(binary_path("/lib"))) {
       const std::string library = file.path().filename().string();
       if (library.starts_with("libhstujit.so")) fs::copy(file.path(), root / "lib" / library);
     }
     if (with_records) {
       const fs::path records = root / "lib" / HSTUJIT_RECORDS_FROM_LIBRARY;
       fs::create_directories(records.parent_path().lexically_normal());
-      fs::create_directory_symlink(HSTUJIT_SOURCE_DIR "/autotune_cache/records", records.lexically_normal());
+      fs::create_directory_symlink(source_path("/autotune_cache/records"), records.lexically_normal());
     }
     return (root / "bin" / "hstujit").string();
   }
@@ -36,7 +37,7 @@ class Serving : public testing::Test {
   Variables origin_variables() const {
     const Outcome doctor = hstujit_tool({"doctor", "--json"});
     return {{"HSTUJIT_CACHE_DIR", scratch_.cache()},
-            {"HSTUJIT_COMPILER_LIBRARY", HSTUJIT_FAKE_COMPILER},
+            {"HSTUJIT_COMPILER_LIBRARY", binary_path("/test_libraries/libhstujit_fake_compiler.so")},
             {"FAKE_COMPILER_GENERATOR", doctor.json()["library"]["generator"].get<std::string>()},
             {"FAKE_COMPILER_SCRIPT", "{}"}};
   }
@@ -49,7 +50,7 @@ class Serving : public testing::Test {
 
   static std::vector<std::string> prewarm(const std::string& program, std::vector<std::string> more = {}) {
     std::vector<std::string> command = {
-        program, "prewarm", "--config", HSTUJIT_SOURCE_DIR "/examples/configs/dlrm_hstu.json", "--arch", "H200"};
+        program, "prewarm", "--config", source_path("/examples/configs/dlrm_hstu.json"), "--arch", "H200"};
     command.insert(command.end(), more.begin(), more.end());
     return command;
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "tests/paths.h"
 #include "tests/tools/program.h"
 
 namespace hstujit {
@@ -126,10 +127,9 @@ TEST_F(Sharded, ProcessesUnderMpirunCompileEachKeyOnce) {
   const std::vector<std::string> mpirun = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"};
   if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "no mpirun here";
   std::vector<std::string> command = mpirun;
-  for (const std::string& word :
-       {std::string(HSTUJIT_BINARY_DIR "/bin/hstujit"), std::string("prewarm"), std::string("--config"), config_,
-        std::string("--arch"), std::string("sm_90a"), std::string("--cache-dir"), scratch_.cache(),
-        std::string("--shard"), std::string("auto")}) {
+  for (const std::string& word : {binary_path("/bin/hstujit"), std::string("prewarm"), std::string("--config"), config_,
+                                  std::string("--arch"), std::string("sm_90a"), std::string("--cache-dir"),
+                                  scratch_.cache(), std::string("--shard"), std::string("auto")}) {
     command.push_back(word);
   }
   const Outcome outcome = run_program(command);
@@ -150,7 +150,7 @@ TEST_F(Sharded, RanksWithOneFileOfChoicesSayOneChecksum) {
   ASSERT_NE(at, std::string::npos) << frozen.out;
   const std::string checksum = frozen.out.substr(at + 9, 64);
   // Caches of their own: what each rank would choose by itself is nobody else's business.
-  const std::string one = "exec " HSTUJIT_BINARY_DIR "/bin/hstujit prewarm --config " + config_ +
+  const std::string one = "exec " + binary_path("/bin/hstujit prewarm --config ") + config_ +
                           " --arch sm_90a --json --cache-dir " + scratch_.cache() + "$OMPI_COMM_WORLD_RANK";
   const Outcome ranks = run_program({"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "sh", "-c", one},
                                     {{"HSTUJIT_FROZEN", file}, {"HSTUJIT_LOG", "dispatch"}});

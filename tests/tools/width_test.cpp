@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tests/paths.h"
 #include "tests/support/whole_file.h"
 #include "tests/tools/program.h"
 
@@ -32,12 +33,12 @@ void expect_narrow(const std::vector<std::string>& arguments) {
 
 // The config in README.md, and those of examples/.
 std::vector<std::string> shown_configs(const Scratch& scratch) {
-  const std::string readme = whole_file(HSTUJIT_SOURCE_DIR "/README.md").value();
+  const std::string readme = whole_file(source_path("/README.md")).value();
   const std::string mark = "```json\n";
   const size_t begin = readme.find(mark) + mark.size();
   std::vector<std::string> configs = {
       scratch.file("model.json", readme.substr(begin, readme.find("```", begin) - begin))};
-  for (const auto& entry : std::filesystem::directory_iterator(HSTUJIT_SOURCE_DIR "/examples/configs"))
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("/examples/configs")))
     configs.push_back(entry.path());
   return configs;
 }
@@ -89,7 +90,7 @@ TEST(Width, HelpIsNarrow) {
 
 TEST(Explain, HeadsOfKeysDiffer) {
   const std::string out =
-      hstujit_tool({"explain", "--config", HSTUJIT_SOURCE_DIR "/examples/configs/ml100k.json", "--arch", "H200"}).out;
+      hstujit_tool({"explain", "--config", source_path("/examples/configs/ml100k.json"), "--arch", "H200"}).out;
   EXPECT_THAT(out, testing::HasSubstr("\nml-100k-d64 forward 1024\n"));
   EXPECT_THAT(out, testing::HasSubstr("\nml-100k-d64 forward 1024 short\n"));
 }
