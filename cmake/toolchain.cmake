@@ -18,7 +18,8 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # Two clones in two folders share the cache and build the same bytes: ccache makes paths below the sources relative, and
-# the compiler writes them relative to the sources. -fpch-preprocess lets ccache see through precompiled headers.
+# the compiler writes them relative to the sources. -fpch-preprocess lets ccache see through g++'s precompiled headers;
+# clang's must not hold the times of the files that they were made from.
 find_program(HSTUJIT_CCACHE ccache)
 if(HSTUJIT_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$"))
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
@@ -27,6 +28,8 @@ if(HSTUJIT_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAU
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  else()
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endif()
 

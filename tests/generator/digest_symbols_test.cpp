@@ -28,7 +28,8 @@ struct Allowed {
 };
 constexpr Allowed kAllowed[] = {
     {"", "generated", "the tables of operators and skeletons, which have digests of their own"},
-    {"estimate", "cost.cpp", "an estimate is no part of a source"},
+    {"estimate", "cost.cpp", "an estimate is not part of a source"},
+    {"per_sequence_costs", "cost.cpp", "constants of an estimate"},
     {"Spec9reference", "/reference.cpp", "of the virtual table: no source has a reference"},
     {"AttentionSpec15error_variances", "/error_variances.cpp", "of the virtual table"},
     {"GemmSpec15error_variances", "/gemm_variances.cpp", "of the virtual table"},
