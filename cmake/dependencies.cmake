@@ -16,6 +16,10 @@ add_library(hstujit_zstd INTERFACE)
 target_include_directories(hstujit_zstd SYSTEM INTERFACE ${HSTUJIT_ZSTD_INCLUDE_DIR})
 target_link_libraries(hstujit_zstd INTERFACE ${HSTUJIT_ZSTD_ARCHIVE})
 
+find_library(HSTUJIT_ZLIB_ARCHIVE NAMES libz.a REQUIRED)
+add_library(hstujit_zlib INTERFACE)
+target_link_libraries(hstujit_zlib INTERFACE ${HSTUJIT_ZLIB_ARCHIVE})
+
 # Headers only: the library is opened at run time, where there is one.
 find_path(HSTUJIT_CURL_INCLUDE_DIR curl/curl.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
 add_library(hstujit_curl_headers INTERFACE)

@@ -45,7 +45,7 @@ endfunction()
 function(hstujit_archive_group name)
   list(JOIN ARGN "," items)
   add_library(${name} INTERFACE)
-  target_link_libraries(${name} INTERFACE $<LINK_GROUP:RESCAN,${items}> Threads::Threads ${CMAKE_DL_LIBS} m z)
+  target_link_libraries(${name} INTERFACE $<LINK_GROUP:RESCAN,${items}> Threads::Threads ${CMAKE_DL_LIBS} m)
 endfunction()
 
 add_library(hstujit_mlir_headers INTERFACE)
@@ -69,7 +69,7 @@ if(HSTUJIT_BUILD_HOST)
     MLIRAffineToStandard MLIRSCFTransforms MLIRSCFUtils)
   hstujit_llvm_archives(llvm_archives core support orcjit native passes ${LLVM_NATIVE_ARCH} analysis target perfjitevents)
   hstujit_archive_group(hstujit_mlir_host ${archives} ${llvm_archives})
-  target_link_libraries(hstujit_mlir_host INTERFACE hstujit_mlir_headers rt zstd)
+  target_link_libraries(hstujit_mlir_host INTERFACE hstujit_mlir_headers hstujit_zlib hstujit_zstd rt)
 endif()
 
 # A file that includes MLIR costs 4 to 9 s of CPU; with the headers compiled once, 1.5 to 3 s.
