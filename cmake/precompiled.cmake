@@ -18,7 +18,7 @@ endfunction()
 function(hstujit_use_precompiled target group)
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
-    # The header is compiled with -fPIC; g++ takes it for no other setting, so not for -fPIE.
+    # The header is compiled with -fPIC; g++ takes it for no other setting, so not for -fPIE. -pie links both.
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${target} PRIVATE -fPIC)
   endif()

@@ -61,6 +61,8 @@ if(NOT HSTUJIT_SANITIZE)
   add_compile_options($<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
 endif()
 add_link_options(-Wl,-z,relro,-z,now)
+# Programs have any address, too: all objects are compiled for that (cmake/precompiled.cmake).
+add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 
 # For files that run seldom, and for the few that every launch runs through or that loop over elements; a debug build knows
 # no difference.
