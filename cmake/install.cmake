@@ -1,11 +1,13 @@
 # What is installed where, in components: a machine that serves needs `runtime` alone.
 #
-#   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence
+#   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence,
+#             the notices of what is linked into it; the next two have theirs
 #   compiler  libhstujit_compiler.so and the worker process of the tuner
 #   host      libhstujit_host.so
 #   torch     libhstujit_torch.so, for the Python package beside PyTorch
 #   dev       headers, CMake package, pkg-config file, the schema of configs, examples, documentation
 include(CMakePackageConfigHelpers)
+include(notices)
 
 if(TARGET hstujit_compiler)
   install(TARGETS hstujit_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler)

@@ -49,7 +49,8 @@ expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_com
              include/hstujit/dlpack.h share/hstujit/examples/serve.cpp share/hstujit/examples/configs/serve.json
              ${LIBDIR}/cmake/hstujit/hstujit-config.cmake ${LIBDIR}/pkgconfig/hstujit.pc
              share/hstujit/hstujit.schema.json share/hstujit/examples/attention.c share/hstujit/examples/configs/ml100k.json
-             share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/docs/deployment.md)
+             share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/docs/deployment.md
+             share/doc/hstujit/NOTICES.runtime share/doc/hstujit/NOTICES.compiler share/doc/hstujit/NOTICES.host)
 run(OUT symbols COMMAND ${NM} ${all}/${LIBDIR}/libhstujit.so)
 if(NOT symbols MATCHES "no symbols")
   message(SEND_ERROR "${all}/${LIBDIR}/libhstujit.so is not stripped")

@@ -1,0 +1,31 @@
+# Whatever software of others has symbols in the files of a component has its notice in that component.
+#   cmake -DFILES=<not stripped> -DNOTICES=<file, or none> -DNM= -P notices_test.cmake
+set(titles fmt "JSON for Modern C++" libsodium Zstandard zlib CLI11 "LLVM and MLIR"
+           "LLVM: regular expressions, Unicode conversions, xxHash")
+set(symbols _ZN3fmt _ZN8nlohmann " (crypto_hash|sodium_)" " ZSTD_" " (inflate|deflate|crc32)\n" _ZN3CLI "_ZN4(llvm|mlir)"
+            " (llvm_regexec|_ZN4llvm(18ConvertUTF8toUTF32|[0-9]+xxh3))")
+
+set(notices "")
+if(NOTICES)
+  file(READ ${NOTICES} notices)
+endif()
+set(all "")
+foreach(file IN LISTS FILES)
+  execute_process(COMMAND ${NM} --defined-only ${file} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
+  string(APPEND all "${table}")
+endforeach()
+set(count 0)
+foreach(title symbol IN ZIP_LISTS titles symbols)
+  if(NOT all MATCHES "${symbol}")
+    continue()
+  endif()
+  math(EXPR count "${count} + 1")
+  string(FIND "${notices}" "==== ${title}\n" place)
+  if(place EQUAL -1)
+    message(SEND_ERROR "${title} is linked into ${FILES}, and its notice is not in [${NOTICES}]: cmake/notices.cmake")
+  endif()
+endforeach()
+if(NOTICES AND count EQUAL 0)
+  message(SEND_ERROR "${FILES} have no symbols of others: are they stripped?")
+endif()
+message(STATUS "${count} notices")
