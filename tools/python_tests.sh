@@ -18,7 +18,7 @@ python3 -m venv "$environment" 2>/dev/null || {
   python3 -m venv --clear "$environment"
 }
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1
+pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1 auditwheel==6.8.2
 sources=(python tests/python tests/compatibility examples)
 "$environment/bin/ruff" check --config python/pyproject.toml "${sources[@]}"
 "$environment/bin/ruff" format --config python/pyproject.toml --check "${sources[@]}"

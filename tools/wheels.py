@@ -6,7 +6,7 @@
 PREFIX is what `cmake --install --strip` of the components runtime, compiler, torch and host gives; `make wheel` does
 both. The package has the installation's layout inside it, so the libraries find one another as they do there.
 hstujit-host puts its library beside those of hstujit. One file serves every CPython from 3.10, and every PyTorch. The
-same input gives the same bytes.
+same input gives the same bytes. Each wheel brings the licence, and the notices of what is linked into its libraries.
 
 A version ends with a digest of what both wheels hold, 0.1.0+build4c1d9a7e02: pip replaces one build by another, where
 it would keep what has the same version, and installs hstujit-host beside the build alone that it was made with. Wheels
@@ -27,6 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 HOST_LIBRARY = "lib/libhstujit_host.so"
 NATIVE = ("lib/libhstujit.so.*", "lib/libhstujit_compiler.so", "lib/libhstujit_torch.so", "bin/hstujit",
           "libexec/hstujit/*", "share/hstujit/records/**/*")
+DOCUMENTS = "share/doc/hstujit"  # where the installation has the licence and the notices of each component
+# Which glibc the oldest manylinux has whose libstdc++ has GLIBCXX_3.4.N, as (N, minor version of glibc).
+LIBSTDCXX = ((19, 17), (22, 24), (24, 27), (28, 31), (29, 34), (30, 35), (33, 39))
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can say
 
 SUMMARIES = {
@@ -55,15 +58,21 @@ def digest_of(files):
 
 
 def platform_of(files):
-    """The oldest manylinux whose glibc has every symbol that the files want."""
-    newest = (2, 17)
+    """The oldest manylinux whose glibc and libstdc++ have every symbol that the files want."""
+    glibc = [17]
     for file in files:
         symbols = subprocess.run(["objdump", "-T", file], capture_output=True, text=True, check=False)
         if symbols.returncode != 0:
             raise Mistake(f"objdump -T {file} failed: {symbols.stderr.strip()}")
-        versions = re.findall(r"GLIBC_(\d+)\.(\d+)", symbols.stdout)
-        newest = max([newest, *((int(major), int(minor)) for major, minor in versions)])
-    return f"manylinux_{newest[0]}_{newest[1]}_{os.uname().machine}"
+        glibc += [int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", symbols.stdout)]
+        glibc += [glibc_beside(int(patch)) for patch in re.findall(r"GLIBCXX_3\.4\.(\d+)", symbols.stdout)]
+    return f"manylinux_2_{max(glibc)}_{os.uname().machine}"
+
+
+def glibc_beside(libstdcxx):
+    """The minor version of the glibc that GLIBCXX_3.4.`libstdcxx` comes with; this machine's, if the table is older."""
+    here = int(os.confstr("CS_GNU_LIBC_VERSION").split(".")[1])
+    return next((minor for patch, minor in LIBSTDCXX if libstdcxx <= patch), here)
 
 
 class Wheel:
@@ -84,10 +93,11 @@ class Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.records.append(f"{name},sha256={digest},{len(data)}")
 
-    def close(self, metadata, entry_points=""):
+    def close(self, metadata, licences, entry_points=""):
         info = f"{self.distribution}.dist-info"
         self.add(f"{info}/METADATA", metadata.encode())
-        self.add(f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes())
+        for name, data, mode in licences:
+            self.add(f"{info}/licenses/{name}", data, mode)
         wheel = f"Wheel-Version: 1.0\nGenerator: hstu-jit\nRoot-Is-Purelib: false\nTag: {self.tag}\n"
         self.add(f"{info}/WHEEL", wheel.encode())
         if entry_points:
@@ -98,13 +108,14 @@ class Wheel:
         return self.path
 
 
-def metadata_of(name, version, lines, description=""):
+def metadata_of(name, version, licences, lines, description=""):
     head = [
-        "Metadata-Version: 2.1",
+        "Metadata-Version: 2.4",
         f"Name: {name}",
         f"Version: {version}",
         f"Summary: {SUMMARIES[name]}",
-        "License: Apache-2.0",
+        "License-Expression: Apache-2.0",
+        *(f"License-File: {file}" for file, _, _ in licences),
         "Classifier: Operating System :: POSIX :: Linux",
         "Classifier: Programming Language :: Python :: 3",
         "Requires-Python: >=3.10",
@@ -113,6 +124,23 @@ def metadata_of(name, version, lines, description=""):
     if description:
         head.append("Description-Content-Type: text/markdown")
     return "\n".join([*head, "", description])
+
+
+def description():
+    """docs/python.md for the page of an index, which has no files beside it: a link to one is its text there."""
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)  # code is every second part
+    parts[::2] = [re.sub(r"\[([^]]+)\]\((?!https?://)[^)\s]+\)", r"\1", part) for part in parts[::2]]
+    return "".join(parts) + "\nOther pages that this one names are in the folder `docs` of the repository.\n"
+
+
+def licences_of(prefix, *components):
+    """The licence and the notices of what is linked into the components, as (name, data, mode)."""
+    names = ["LICENSE", *(f"NOTICES.{component}" for component in components)]
+    missing = [name for name in names if not (prefix / DOCUMENTS / name).exists()]
+    if missing:
+        raise Mistake(f"{prefix / DOCUMENTS} has no {' and no '.join(missing)}: the installation is of an older build")
+    return [(name, (prefix / DOCUMENTS / name).read_bytes(), 0o644) for name in names]
 
 
 def stubs(prefix):
@@ -159,7 +187,11 @@ def build(prefix, out):
         mode = 0o755 if path in binaries else 0o644
         files.append((f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode))
     of_host = [(f"hstujit/{HOST_LIBRARY}", host.read_bytes(), 0o755)]
-    version = version_of(ROOT, digest_of([*files, *of_host]))
+    licences, licences_of_host = licences_of(prefix, "runtime", "compiler"), licences_of(prefix, "host")
+    version = version_of(ROOT, digest_of([*files, *of_host, *licences, *licences_of_host]))
+    # pip removes a folder, and the empty ones below it, with the last file that lies directly in it. So this one makes
+    # hstujit/ go with the wheel that is uninstalled last, whichever that is.
+    of_host.append(("hstujit/host.version", f"{version}\n".encode(), 0o644))
     wheel = Wheel("hstujit", version, platform_of(binaries), out)
     for file in files:
         wheel.add(*file)
@@ -171,14 +203,14 @@ def build(prefix, out):
         "Provides-Extra: torch",
         'Requires-Dist: torch>=2.6; extra == "torch"',
     ]
-    description = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     entry_points = "[console_scripts]\nhstujit = hstujit.__main__:main\n"
-    yield wheel.close(metadata_of("hstujit", version, extras, description), entry_points)
+    yield wheel.close(metadata_of("hstujit", version, licences, extras, description()), licences, entry_points)
 
     wheel = Wheel("hstujit-host", version, platform_of([host]), out)
     for file in of_host:
         wheel.add(*file)
-    yield wheel.close(metadata_of("hstujit-host", version, [f"Requires-Dist: hstujit=={version}"]))
+    requires = [f"Requires-Dist: hstujit=={version}"]
+    yield wheel.close(metadata_of("hstujit-host", version, licences_of_host, requires), licences_of_host)
 
 
 def main(arguments):

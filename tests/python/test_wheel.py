@@ -5,7 +5,9 @@ HSTUJIT_PREFIX names the installation, stripped, with the components runtime, co
 
 import base64
 import csv
+import email
 import hashlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -19,6 +21,16 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = os.environ.get("HSTUJIT_PREFIX")
+# What may be needed of the system: a part of what every manylinux allows.
+SYSTEM = {
+    "libc.so.6",
+    "libm.so.6",
+    "libstdc++.so.6",
+    "libgcc_s.so.1",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "ld-linux-x86-64.so.2",
+}
 
 
 def run(*command, check=True, **options):
@@ -35,6 +47,12 @@ def is_binary(path):
 
 def symbols(path):
     return run("objdump", "-T", path).stdout
+
+
+def metadata(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(name))
 
 
 @unittest.skipUnless(PREFIX, "HSTUJIT_PREFIX names no installation")
@@ -75,7 +93,72 @@ class Wheels(unittest.TestCase):
                 binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and is_binary(path)]
                 self.assertEqual(len(binaries), count)
                 wanted = {int(v) for path in binaries for v in re.findall(r"GLIBC_2\.(\d+)", symbols(path))}
-            self.assertEqual(newest, max(wanted))
+            self.assertGreaterEqual(newest, max(wanted))
+
+    def test_nothing_is_needed_but_the_system_and_the_wheel(self):
+        for wheel in (self.wheel, self.host):
+            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder)
+                binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and is_binary(path)]
+                inside = {path.name for path in binaries}
+                for path in binaries:
+                    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path).stdout)
+                    self.assertIn("libc.so.6", needed)
+                    self.assertLessEqual(set(needed), SYSTEM | inside, path.name)
+
+    @unittest.skipUnless(importlib.util.find_spec("auditwheel"), "auditwheel is not installed")
+    def test_auditwheel_agrees_with_the_platform(self):
+        for wheel in (self.wheel, self.host):
+            platform = wheel.stem.rpartition("-")[2]
+            said = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).stdout.split())
+            self.assertIn(f'is consistent with the following platform tag: "{platform}"', said)
+
+    def test_the_metadata_names_the_licence_and_the_notices(self):
+        of_all = ("fmt", "JSON for Modern C++", "libsodium", "Zstandard")
+        of_wheels = (
+            (self.wheel, ("runtime", "compiler"), (*of_all, "CLI11", "LLVM and MLIR")),
+            (self.host, ("host",), (*of_all, "zlib", "LLVM and MLIR")),
+        )
+        for wheel, components, titles in of_wheels:
+            head = metadata(wheel)
+            self.assertEqual((head["Metadata-Version"], head["License-Expression"]), ("2.4", "Apache-2.0"))
+            files = head.get_all("License-File")
+            self.assertEqual(files, ["LICENSE", *(f"NOTICES.{component}" for component in components)])
+            archive = zipfile.ZipFile(wheel)
+            folder = next(name for name in archive.namelist() if name.endswith("/METADATA")).removesuffix("METADATA")
+            texts = [archive.read(f"{folder}licenses/{file}").decode() for file in files]
+            self.assertEqual(texts[0], (ROOT / "LICENSE").read_text())
+            for title in titles:
+                notice = next((text for text in texts if f"==== {title}\n" in text), "")
+                self.assertRegex(notice.partition(f"==== {title}\n")[2][:4000], "(?i)copyright", title)
+
+    def test_links_lead_somewhere_on_the_page_of_an_index(self):
+        for wheel in (self.wheel, self.host):
+            head = metadata(wheel)
+            self.assertIsNone(head["Home-page"])  # the project's pages name no address of it
+            self.assertIsNone(head["Project-URL"])
+            links = re.findall(r"\]\(([^)\s]+)\)", head.get_payload())
+            self.assertEqual([link for link in links if not re.match("https?://", link)], [])
+        self.assertIn("operator of ops.md as a function", metadata(self.wheel).get_payload())
+
+    def test_uninstalling_in_either_order_leaves_nothing(self):
+        folder = self.folder / "left"
+        run(sys.executable, "-m", "venv", folder)
+        python = folder / "bin" / "python"
+        pip = (python, "-m", "pip", "--disable-pip-version-check")
+        run(*pip, "list")  # what pip compiles of itself is there before
+
+        def files():
+            return {path for path in folder.rglob("*") if "pip" not in path.parts}
+
+        before = files()
+        for order in (("hstujit", "hstujit-host"), ("hstujit-host", "hstujit")):
+            run(*pip, "install", "--no-index", self.wheel, self.host)
+            run(python, "-c", "import hstujit.__main__, hstujit.operators")
+            run(folder / "bin" / "hstujit", "--version")
+            for name in order:
+                run(*pip, "uninstall", "--yes", name)
+            self.assertEqual(files() - before, set(), order)
 
     def test_the_same_input_gives_the_same_bytes(self):
         self.build(self.folder / "again")
@@ -152,6 +235,15 @@ class Wheels(unittest.TestCase):
         found = run(self.python, "-c", "from hstujit import operators; print(*operators.names())").stdout.split()
         for name in found:
             self.assertRegex(stub, rf"(?m)^(def {name}\(|{name} = )")
+
+
+class Platforms(unittest.TestCase):
+    def test_libstdcxx_asks_for_a_glibc_too(self):
+        spec = importlib.util.spec_from_file_location("wheels", ROOT / "tools" / "wheels.py")
+        wheels = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(wheels)
+        self.assertEqual([wheels.glibc_beside(patch) for patch in (9, 29, 30, 32)], [17, 34, 35, 39])
+        self.assertEqual(f"glibc 2.{wheels.glibc_beside(1000)}", os.confstr("CS_GNU_LIBC_VERSION"))
 
 
 class Mistakes(unittest.TestCase):
