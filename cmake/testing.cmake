@@ -12,7 +12,8 @@
 # the last place of the loader's.
 find_package(GTest REQUIRED)
 include(GoogleTest)
-hstujit_add_precompiled(test LIBS GTest::gmock GTest::gtest)
+# Tests are compiled for the sake of a short build: a release compiles them with -O1.
+hstujit_add_precompiled(test LIBS GTest::gmock GTest::gtest OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
 
 file(GLOB hstujit_nvrtc_wheel ${PROJECT_SOURCE_DIR}/build/nvrtc/nvidia/*/lib)
 list(JOIN hstujit_nvrtc_wheel ":" hstujit_nvrtc_wheel)
