@@ -103,7 +103,7 @@ std::optional<ChoiceRecord> TuningDatabase::noted_choice(const TuningKey& key, s
   const std::string digest = choice_digest(key, generator);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto noted = noted_.find(digest); noted != noted_.end()) return noted->second;
+    if (const ChoiceRecord* const noted = noted_.find(digest)) return *noted;
   }
   for (const CacheLayerPtr& layer : layers_) {
     if (std::optional<ChoiceRecord> choice = find_choice_in(*layer, digest)) return choice;
@@ -115,9 +115,8 @@ void TuningDatabase::note_choice(const ChoiceRecord& choice) {
   const std::string digest = choice_digest(choice.key, choice.generator);
   {
     const std::lock_guard lock(mutex_);
-    const auto [noted, added] = noted_.insert({digest, choice});
-    if (!added && noted->second == choice) return;
-    noted->second = choice;
+    if (const ChoiceRecord* const noted = noted_.find(digest); noted != nullptr && *noted == choice) return;
+    noted_.put(digest, choice);
   }
   for (const CacheLayerPtr& layer : layers_) {
     Status failure;

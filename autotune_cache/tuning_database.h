@@ -5,7 +5,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,6 +16,7 @@
 #include "autotune_cache/not_kept.h"
 #include "autotune_cache/tuning_record.h"
 #include "compiler/support/log.h"
+#include "compiler/support/recent_map.h"
 
 namespace hstujit {
 
@@ -25,6 +25,9 @@ enum class Keep { kFound, kNothing };
 
 class TuningDatabase {
  public:
+  // Choices of this process that memory has. One that it forgets is looked up in the directories again.
+  static constexpr size_t kMostNoted = 1024;
+
   // The records that come with the library are one more read-only layer, the last.
   TuningDatabase(CacheLayers layers, Log log);
   TuningDatabase(const CacheDirectories& directories, const Log& log);
@@ -96,8 +99,8 @@ class TuningDatabase {
   Log log_;
   std::mutex mutex_;  // held for a look into what follows only
   NotKept not_kept_;
-  std::set<std::string> warned_;               // what was logged already: event and path
-  std::map<std::string, ChoiceRecord> noted_;  // by digest: what this process has chosen
+  std::set<std::string> warned_;                            // what was logged already: event and path
+  RecentMap<std::string, ChoiceRecord> noted_{kMostNoted};  // by digest: what this process has chosen
 };
 
 }  // namespace hstujit

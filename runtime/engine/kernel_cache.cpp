@@ -112,13 +112,13 @@ KernelCache::KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::v
 
 KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
   const std::lock_guard lock(mutex_);
-  const auto found = memory_.find(digest);
-  return found == memory_.end() ? nullptr : found->second;
+  const KernelBinaryPtr* const found = memory_.find(digest);
+  return found == nullptr ? nullptr : *found;
 }
 
 void KernelCache::remember(const KernelBinaryPtr& binary) {
   const std::lock_guard lock(mutex_);
-  memory_.insert_or_assign(binary->digest, binary);
+  memory_.put(binary->digest, binary);
 }
 
 KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest, Reach reach) {

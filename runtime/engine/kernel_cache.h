@@ -1,4 +1,5 @@
-// Cubins by key: this process's memory, then the cache layers, then the compiler; one flight per key.
+// Cubins by key: this process's memory, then the cache layers, then the compiler; one flight per key. Memory has the
+// cubins that were used last, kMostInMemory of them.
 //
 // Threads that ask for one cold key at the same time wait for the first one's look-up and compile. No lock is held over
 // either, so that other keys go on.
@@ -9,11 +10,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "autotune_cache/artifact_store.h"
 #include "compiler/support/log.h"
+#include "compiler/support/recent_map.h"
 #include "runtime/engine/compile_slots.h"
 #include "runtime/engine/compiler_library.h"
 #include "runtime/engine/single_flight.h"
@@ -40,6 +41,8 @@ ArtifactKey artifact_key(const CompileRequest& request);
 
 class KernelCache {
  public:
+  static constexpr size_t kMostInMemory = 1024;
+
   // `dump`: values of HSTUJIT_DUMP. So many compiles as `compile_jobs` are under way at once, the others wait.
   // `compiler` is asked for at the first miss only.
   KernelCache(CacheLayers layers, Log log, uint64_t max_bytes, std::vector<std::string> dump, int compile_jobs,
@@ -97,7 +100,7 @@ class KernelCache {
 
   SingleFlight<Result<KernelBinaryPtr>> flights_;  // by digest
   std::mutex mutex_;                               // held for a look into the map only
-  std::unordered_map<std::string, KernelBinaryPtr> memory_;
+  RecentMap<std::string, KernelBinaryPtr> memory_{kMostInMemory};
   std::mutex known_mutex_;
   std::shared_ptr<KnownKeys> known_;  // at the first miss that is told of, for those after it
 };
