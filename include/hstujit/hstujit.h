@@ -161,8 +161,8 @@ HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, cons
  * HSTUJIT_DETERMINISTIC and the context's option. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
-/* Unloads kernels that no other op uses: not before launches are done, nor while a CUDA graph that holds one of them
- * may run. */
+/* Launches that are under way go on, and CUDA graphs with its kernels stay good while the context or another op of it
+ * is there. The last of these unloads kernels: not before launches are done, nor while such a graph may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
 /* The signature, in launch order: JSON list of {"name", "kind", "role", "dtype", "shape", "max_sizes", "alignment",
  * "min", "max", "in_place", "semantic", "axis", "doc"}. dtype, shape and alignment are of tensors. max_sizes is there

@@ -45,15 +45,18 @@ namespace hstujit {
   X(stream_destroy, cuStreamDestroy_v2, (cuda::Stream))                                                          \
   X(stream_synchronize, cuStreamSynchronize, (cuda::Stream))                                                     \
   X(stream_is_capturing, cuStreamIsCapturing, (cuda::Stream, cuda::CaptureStatus*))                              \
+  X(thread_exchange_capture_mode, cuThreadExchangeStreamCaptureMode, (cuda::CaptureMode*))                       \
   X(event_create, cuEventCreate, (cuda::Event*, unsigned))                                                       \
   X(event_destroy, cuEventDestroy_v2, (cuda::Event))                                                             \
   X(event_record, cuEventRecord, (cuda::Event, cuda::Stream))                                                    \
+  X(event_query, cuEventQuery, (cuda::Event))                                                                    \
   X(event_synchronize, cuEventSynchronize, (cuda::Event))                                                        \
   X(event_elapsed, cuEventElapsedTime, (float*, cuda::Event, cuda::Event))
 
 // In drivers from 12.0 on; null in older ones.
 #define HSTUJIT_CUDA_OPTIONAL_FUNCTIONS(X)                                                                          \
   X(context_get_id, cuCtxGetId, (cuda::Context, unsigned long long*))                                               \
+  X(stream_get_id, cuStreamGetId, (cuda::Stream, unsigned long long*))                                              \
   X(launch_kernel_ex, cuLaunchKernelEx, (const cuda::LaunchConfig*, cuda::Function, void**, void**))                \
   X(occupancy_max_active_clusters, cuOccupancyMaxActiveClusters, (int*, cuda::Function, const cuda::LaunchConfig*)) \
   X(tensor_map_encode_tiled, cuTensorMapEncodeTiled,                                                                \

@@ -53,6 +53,7 @@ enum FunctionAttribute : int {
 };
 
 enum CaptureStatus : int { kCaptureNone = 0, kCaptureActive = 1, kCaptureInvalidated = 2 };
+enum CaptureMode : int { kCaptureGlobal = 0, kCaptureThreadLocal = 1, kCaptureRelaxed = 2 };
 
 enum TensorMapType : int { kTensorMapFloat16 = 6, kTensorMapFloat32 = 7, kTensorMapBfloat16 = 9 };
 enum TensorMapInterleave : int { kInterleaveNone = 0 };
@@ -83,5 +84,6 @@ static_assert(sizeof(LaunchConfig) == 56);
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
+inline constexpr unsigned kEventDisableTiming = 2;
 
 }  // namespace hstujit::cuda

@@ -5,7 +5,7 @@
 namespace hstujit {
 
 Result<ModulePtr> Module::load(CudaDriverPtr driver, const DeviceContext& device, std::string_view cubin,
-                               const LaunchPlan& plan) {
+                               const LaunchPlan& plan, Stay stay) {
   const std::shared_ptr<Module> module(new Module(std::move(driver), device));
   const CudaDriver& cuda = *module->driver_;
   const cuda::Error loaded = cuda.module_load_data(&module->module_, cubin.data());
@@ -24,6 +24,7 @@ Result<ModulePtr> Module::load(CudaDriverPtr driver, const DeviceContext& device
     HSTUJIT_CUDA_CHECK(cuda, function_set_attribute(module->function_, cuda::kMaxDynamicSharedSizeBytes,
                                                     static_cast<int>(plan.shared_memory)));
   }
+  if (stay == Stay::kUntilLaunched) module->marks_ = std::make_unique<LaunchMarks>(cuda);
   return ModulePtr(module);
 }
 
@@ -37,15 +38,32 @@ Result<cuda::Function> Module::find(const std::string& kernel_name) const {
   return function;
 }
 
-Module::~Module() {
-  if (module_ == nullptr) return;
+template <typename Work>
+void Module::in_context(const Work& work) const {
   // The context may have been destroyed, and its module with it: then pushing it fails and nothing is left to do.
   unsigned long long id = 0;
   if (context_identity(*driver_, device_.context, &id) != cuda::kSuccess || id != device_.id) return;
   if (driver_->context_push(device_.context) != cuda::kSuccess) return;
-  driver_->module_unload(module_);
+  work();
   cuda::Context context = nullptr;
   driver_->context_pop(&context);
+}
+
+bool Module::may_unload() const {
+  if (!marks_) return false;
+  bool may = true;  // where the context is gone
+  in_context([&] { may = marks_->are_done(); });
+  return may;
+}
+
+Module::~Module() {
+  if (module_ == nullptr) return;
+  in_context([&] {
+    // A thread that unloads modules need not be one that captures; a module that a graph needs is not unloaded.
+    const RelaxedCapture relaxed(*driver_);
+    if (marks_) marks_->destroy_events();
+    driver_->module_unload(module_);
+  });
 }
 
 }  // namespace hstujit

@@ -8,8 +8,15 @@
 
 #include "compiler/plan/launch_plan.h"
 #include "runtime/driver/device.h"
+#include "runtime/driver/launch_marks.h"
 
 namespace hstujit {
+
+// How long a module must stay loaded.
+enum class Stay {
+  kAsContext,      // as long as its owner has it; launches leave no marks
+  kUntilLaunched,  // until launches are done: they leave marks, and may_unload() says when
+};
 
 class Module {
  public:
@@ -17,7 +24,8 @@ class Module {
   // the main one with its shared memory allowed. kCompileFailed when the bytes are no cubin for this device, or one
   // that lacks a kernel.
   static Result<std::shared_ptr<const Module>> load(CudaDriverPtr driver, const DeviceContext& device,
-                                                    std::string_view cubin, const LaunchPlan& plan);
+                                                    std::string_view cubin, const LaunchPlan& plan,
+                                                    Stay stay = Stay::kAsContext);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -26,7 +34,19 @@ class Module {
   cuda::Function following(size_t index) const { return following_[index]; }  // as in the plan
   const DeviceContext& device() const { return device_; }
 
+  // Follows what a launch has enqueued on `stream`.
+  void mark_launch(cuda::Stream stream) const {
+    if (marks_) marks_->mark(stream);
+  }
+
+  // Whether nothing that was launched needs the module any more: all is done, and no CUDA graph has captured a launch.
+  // False for a module of Stay::kAsContext. Any context may be current. Not during a launch.
+  bool may_unload() const;
+
  private:
+  // Calls `work` with the module's context current; not where that was destroyed.
+  template <typename Work>
+  void in_context(const Work& work) const;
   Result<cuda::Function> find(const std::string& kernel_name) const;
 
   Module(CudaDriverPtr driver, const DeviceContext& device) : driver_(std::move(driver)), device_(device) {}
@@ -36,6 +56,7 @@ class Module {
   cuda::Module module_ = nullptr;
   cuda::Function function_ = nullptr;
   std::vector<cuda::Function> following_;
+  std::unique_ptr<LaunchMarks> marks_;  // null: Stay::kAsContext
 };
 
 using ModulePtr = std::shared_ptr<const Module>;

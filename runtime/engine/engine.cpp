@@ -212,16 +212,8 @@ Result<DeviceSpec> Engine::target(const char* name, const std::optional<DeviceSp
 }
 
 Result<ModulePtr> Engine::module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan) {
-  const auto key = std::make_pair(binary.digest, context.id);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = modules_.find(key); found != modules_.end()) return found->second;
-  }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, this->driver());
-  HSTUJIT_ASSIGN_OR_RETURN(ModulePtr loaded, Module::load(driver, context, binary.cubin, plan));
-  const std::lock_guard lock(mutex_);
-  // Another thread may have loaded it meanwhile: then that one is used, and this one is unloaded.
-  return modules_.emplace(key, std::move(loaded)).first->second;
+  return modules_.get(driver, binary, context, plan);
 }
 
 void Engine::record_miss(const std::string& line) {

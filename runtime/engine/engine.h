@@ -14,10 +14,10 @@
 #include "compiler/support/env.h"
 #include "compiler/support/json.h"
 #include "compiler/support/log.h"
-#include "runtime/driver/module.h"
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/engine/host_library.h"
 #include "runtime/engine/kernel_cache.h"
+#include "runtime/engine/loaded_modules.h"
 
 namespace hstujit {
 
@@ -33,6 +33,7 @@ struct EngineOptions {
   Log::Sink log;                          // else HSTUJIT_LOG decides, to standard error
   KernelCompilerPtr compiler;             // else libhstujit_compiler.so
   HostBackendPtr host;                    // else libhstujit_host.so
+  LoadedModules::Limits modules;          // how many are loaded
   bool deterministic = false;             // as HSTUJIT_DETERMINISTIC, which need not be set then
   bool diagnose = false;                  // a variable that would end create() is kept as a problem, for doctor
 };
@@ -77,9 +78,9 @@ class Engine {
   // `name` as in prewarm's --arch; else the config's device; else the GPU `ordinal`.
   Result<DeviceSpec> target(const char* name, const std::optional<DeviceSpec>& configured, int ordinal);
 
-  // The kernels of `binary`, which are those of `plan`, in the current context, which is `context`; loaded once per
-  // context.
+  // As LoadedModules::get.
   Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
+  const LoadedModules& modules() const { return modules_; }
 
   // Whether there is a recording file (HSTUJIT_RECORD).
   bool records_misses() const { return environment_.is_set(Env::kRecord); }
@@ -95,7 +96,7 @@ class Engine {
   // A line for each of `wrong_variables_`.
   Status refusal() const;
 
-  explicit Engine(const EngineOptions& options) : environment_(options.environment) {}
+  explicit Engine(const EngineOptions& options) : environment_(options.environment), modules_(options.modules) {}
 
   Environment environment_;
   std::vector<WrongVariable> wrong_variables_;
@@ -115,14 +116,14 @@ class Engine {
   std::string shipped_records_;
   std::optional<FrozenChoices> frozen_;
   SingleFlight<Status> tunings_;
+  LoadedModules modules_;
 
   std::mutex mutex_;  // of what follows; never held over a compile or a launch
   CudaDriverPtr driver_;
   KernelCompilerPtr compiler_;
   HostBackendPtr host_;
   std::map<int, DeviceSpec> devices_;
-  std::map<std::pair<std::string, unsigned long long>, ModulePtr> modules_;  // by digest and context
-  std::set<std::string> recorded_;                                           // lines of record_miss
+  std::set<std::string> recorded_;  // lines of record_miss, which are no more than the file takes
 };
 
 using EnginePtr = std::shared_ptr<Engine>;

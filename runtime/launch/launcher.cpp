@@ -286,8 +286,10 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
       return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
     }
   }
-  HSTUJIT_RETURN_IF_ERROR(enqueue_main(grid, cluster, stream, arguments));
-  return enqueue_following(values, stream, arguments);
+  Status enqueued = enqueue_main(grid, cluster, stream, arguments);
+  if (enqueued.ok()) enqueued = enqueue_following(values, stream, arguments);
+  module_->mark_launch(stream);
+  return enqueued;
 }
 
 Status Launcher::clear_sums(const hstujit_value* values, cuda::Stream stream) const {

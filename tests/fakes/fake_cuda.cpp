@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/driver/cuda_types.h"
 
@@ -21,6 +23,25 @@ namespace {
 // Of one copy or fill. No test looks at more; ceilings (runtime/tuning/timing/ceilings.h) are of a GiB, which is only
 // timed.
 constexpr size_t kMostMoved = size_t{256} << 20;
+
+// A kernel that was found in a module.
+struct FakeFunction {
+  std::string name;
+  void* module;
+};
+
+// Modules that are loaded, and all functions that were ever found. A module is its number.
+struct Modules {
+  std::mutex mutex;
+  uintptr_t count = 0;
+  std::set<void*> loaded;
+  std::deque<FakeFunction> functions;
+};
+
+Modules& modules() {
+  static Modules all;
+  return all;
+}
 
 // One context per thread's stack of at most eight; any address will do.
 int primary_context = 0;
@@ -135,20 +156,24 @@ EXPORT int cuModuleLoadData(void** module, const void* image) {
     return kNoBinaryForGpu;
   }
   ++fake_cuda()->module_loads;
-  *module = fake_cuda();
+  const std::lock_guard<std::mutex> lock(modules().mutex);
+  *module = reinterpret_cast<void*>(++modules().count);
+  modules().loaded.insert(*module);
   return 0;
 }
-EXPORT int cuModuleUnload(void*) { return 0; }
-// A function is its name.
-EXPORT int cuModuleGetFunction(void** function, void*, const char* name) {
+EXPORT int cuModuleUnload(void* module) {
+  ++fake_cuda()->module_unloads;
+  const std::lock_guard<std::mutex> lock(modules().mutex);
+  modules().loaded.erase(module);
+  return 0;
+}
+EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
   FAIL_IF_ASKED();
   const char* const lacking = fake_cuda()->lacking;
   constexpr int kNotFound = 500;
   if (lacking != nullptr && std::strcmp(lacking, name) == 0) return kNotFound;
-  static std::mutex mutex;
-  static std::set<std::string> names;
-  const std::lock_guard<std::mutex> lock(mutex);
-  *function = const_cast<char*>(names.emplace(name).first->c_str());
+  const std::lock_guard<std::mutex> lock(modules().mutex);
+  *function = &modules().functions.emplace_back(FakeFunction{name, module});
   return 0;
 }
 EXPORT int cuFuncGetAttribute(int* value, int, void*) {
@@ -168,12 +193,17 @@ static void record(const FakeStep& step) {
   FakeCuda& state = *fake_cuda();
   if (state.step_count < FakeCuda::kSteps) state.steps[state.step_count++] = step;
 }
-static int launched(const void* function, unsigned grid, unsigned cluster, unsigned threads, unsigned shared,
+static int launched(const void* launched_function, unsigned grid, unsigned cluster, unsigned threads, unsigned shared,
                     void** parameters) {
   FakeCuda& state = *fake_cuda();
+  const auto& function = *static_cast<const FakeFunction*>(launched_function);
+  {
+    const std::lock_guard<std::mutex> lock(modules().mutex);
+    if (!modules().loaded.contains(function.module)) ++state.unloaded_launches;
+  }
   const std::lock_guard<std::mutex> lock(last_launch());
   FakeStep step = {"", grid, threads, shared, 0, 0, 0};
-  std::strncpy(step.kernel, static_cast<const char*>(function), sizeof(step.kernel) - 1);
+  std::strncpy(step.kernel, function.name.c_str(), sizeof(step.kernel) - 1);
   record(step);
   const int number = ++state.launches;
   const bool writes = state.unsteady_from > 0 && number >= state.unsteady_from;
@@ -289,6 +319,19 @@ EXPORT int cuStreamIsCapturing(void*, int* status) {
   *status = fake_cuda()->capturing;
   return 0;
 }
+// A stream is identified by its address.
+EXPORT int cuStreamGetId(void* stream, unsigned long long* id) {
+  FAIL_IF_ASKED();
+  *id = reinterpret_cast<unsigned long long>(stream);
+  return 0;
+}
+EXPORT int cuThreadExchangeStreamCaptureMode(int* mode) {
+  thread_local int current = 0;
+  constexpr int kRelaxed = 2;
+  fake_cuda()->relaxed += (*mode == kRelaxed) - (current == kRelaxed);
+  std::swap(*mode, current);
+  return 0;
+}
 EXPORT int cuEventCreate(void** event, unsigned) {
   FAIL_IF_ASKED();
   *event = fake_cuda();
@@ -296,6 +339,11 @@ EXPORT int cuEventCreate(void** event, unsigned) {
 }
 EXPORT int cuEventDestroy_v2(void*) { return 0; }
 EXPORT int cuEventRecord(void*, void*) { return 0; }
+EXPORT int cuEventQuery(void*) {
+  FAIL_IF_ASKED();
+  constexpr int kNotReady = 600;
+  return fake_cuda()->pending != 0 ? kNotReady : 0;
+}
 EXPORT int cuEventSynchronize(void*) {
   FAIL_IF_ASKED();
   return 0;

@@ -25,6 +25,10 @@ struct FakeCuda {
   std::atomic<int> minor{0};
   std::atomic<int> launches{0};
   std::atomic<int> module_loads{0};
+  std::atomic<int> module_unloads{0};
+  std::atomic<int> unloaded_launches{0};  // launches of kernels whose module was unloaded
+  std::atomic<int> relaxed{0};            // threads that may call what a capture of another thread forbids
+  std::atomic<int> pending{0};            // events are not done
   std::atomic<int> largest_cluster{16};
   std::atomic<int> tensor_maps{0};         // encoded
   std::atomic<int> replaced_addresses{0};  // of tensor maps
@@ -66,7 +70,8 @@ struct FakeCuda {
     major = 9;
     minor = 0;
     largest_cluster = 16;
-    launches = module_loads = tensor_maps = replaced_addresses = capturing = arriving = races = 0;
+    launches = module_loads = module_unloads = unloaded_launches = pending = tensor_maps = replaced_addresses =
+        capturing = arriving = races = 0;
     contexts_destroyed = 0;
     unsteady_from = 0;
     step_count = poisoned_count = 0;

@@ -1,5 +1,5 @@
-// A program on a real GPU: launched, and captured in a CUDA graph whose replays give the same bits. Skips without a
-// GPU.
+// A program on a real GPU: launched, and captured in a CUDA graph whose replays give the same bits, also when other
+// modules are unloaded meanwhile. Skips without a GPU.
 #include "tests/tools/program.h"
 
 #include <dlfcn.h>
@@ -41,12 +41,17 @@ class ProgramOnDevice : public ::testing::TestWithParam<Direction> {
   void SetUp() override {
     EngineOptions options;
     options.cache_dir = scratch_.cache();
+    options.modules = {.staying = 0, .idle = 1};  // so that each may be unloaded
     const auto engine = Engine::create(std::move(options));
     ASSERT_TRUE(engine.ok()) << engine.status().message();
     engine_ = *engine;
     const auto driver = engine_->driver();
     if (!driver.ok() || !graphs_.open()) GTEST_SKIP() << "no GPU";
     driver_ = *driver;
+  }
+
+  static Instance norm(int64_t width) {
+    return *parse_instance({{"name", "norm"}, {"op", "layer_norm"}, {"width", width}, {"rows", 16}}, "", "");
   }
 
   Scratch scratch_;
@@ -68,8 +73,7 @@ TEST_P(ProgramOnDevice, ReplaysOfACapturedLaunchGiveTheBitsOfALaunch) {
                                         {"directions", {"forward", "backward"}}},
                                        "", "");
   ASSERT_TRUE(instance.ok()) << instance.status().message();
-  const auto op =
-      Op::create(engine_, {*instance, direction, Backend::kCuda, LengthMode::kPow2, {}, {.deterministic = true}});
+  auto op = Op::create(engine_, {*instance, direction, Backend::kCuda, LengthMode::kPow2, {}, {.deterministic = true}});
   ASSERT_TRUE(op.ok()) << op.status().message();
   const auto guard = ContextGuard::enter(driver_, 0);
   ASSERT_TRUE(guard.ok()) << guard.status().message();
@@ -102,6 +106,17 @@ TEST_P(ProgramOnDevice, ReplaysOfACapturedLaunchGiveTheBitsOfALaunch) {
   ASSERT_EQ(graphs_.end_capture(stream->get(), &graph), 0);
   ASSERT_TRUE(captured.ok()) << captured.message();
   ASSERT_EQ(graphs_.instantiate(&executable, graph, 0), 0);
+  // Only the graph has the program's kernels from here on.
+  *op = nullptr;
+  const size_t captured_modules = engine_->modules().size();
+  for (int64_t other = 0; other < 4; ++other) {
+    const auto passing =
+        Op::create(engine_, {norm(64 + 8 * other), Direction::kForward, Backend::kCuda, LengthMode::kPow2, {}, {}});
+    ASSERT_TRUE(passing.ok()) << passing.status().message();
+    const Status loaded = (*passing)->prepare(1, 0);
+    ASSERT_TRUE(loaded.ok()) << loaded.message();
+  }
+  EXPECT_LE(engine_->modules().size(), captured_modules + 2);
   for (int replay = 0; replay < 3; ++replay) {
     ASSERT_TRUE(problem->poison_outputs(stream->get()).ok());
     ASSERT_TRUE(workspace->fill(kPoison, stream->get()).ok());
