@@ -136,9 +136,9 @@ def check_integer(name: str, value: Any) -> int:
 
 
 def op_of(context: Context, interface: Interface, backend: str, parameters: Mapping[str, Any]) -> Op:
-    """The op of these parameters. A context keeps it: a CUDA graph may hold its kernels."""
+    """The op of these parameters, which a context keeps for a while. The library keeps kernels of CUDA graphs."""
     key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
-    op = context._ops.get(key)
+    op: Op | None = context._ops.get(key)
     if op is None:
         instance = {"op": interface.op, **parameters}
         try:
@@ -146,7 +146,7 @@ def op_of(context: Context, interface: Interface, backend: str, parameters: Mapp
         except InvalidConfigError as error:
             raise _with_origins(error, interface, parameters) from None
         made.signature  # noqa: B018  before other threads see it
-        op = context._ops.setdefault(key, made)
+        op = context._ops.keep(key, made)
     return op
 
 

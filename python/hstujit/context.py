@@ -11,11 +11,14 @@ from typing import Any
 from . import _structs
 from ._checked import checked
 from ._handles import Owner
+from ._kept import Kept
 from ._library import check, encode, json_of, library
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
+
+MOST_OPS = 1024  # that a context keeps for calls of functions; each op of the host backend takes some 0.9 MiB
 
 
 class Context(Owner, destroy=library.hstujit_context_destroy):
@@ -56,8 +59,8 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
             log=self._log,
             deterministic=int(deterministic),
         )
-        self._ops: dict[tuple[Any, ...], Any] = {}  # of functions, by instance
-        self._plans: dict[str, dict[Any, Any]] = {}  # of calls through PyTorch, by function
+        self._ops: Kept[Any] = Kept(MOST_OPS)  # of functions, by instance
+        self._plans: dict[str, Kept[Any]] = {}  # of calls through PyTorch, by function
         self._handle = ctypes.c_void_p()
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
 

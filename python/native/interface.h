@@ -146,7 +146,7 @@ struct hstujit_torch_callbacks {
   std::int32_t (*plan)(std::int32_t op, const hstujit_torch_call* call, void* plan);
   // Calls hstujit_torch_add_op(plan, ...) for the ops of this instance, that of the largest alignment first, until one
   // can read the tensors: `bits` are addresses and strides in bytes of each tensor of the launch, or-ed. `owner` is the
-  // plan's.
+  // plan's, and keeps these ops until `release`.
   std::int32_t (*align)(std::int32_t op, const hstujit_torch_call* call, void* plan, std::int64_t owner,
                         const std::uint64_t* bits);
   // The others say what is wrong: a size of an output that cannot be, a status of the library, memory that PyTorch has

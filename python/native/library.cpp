@@ -207,6 +207,9 @@ HSTUJIT_API void hstujit_torch_forget() {
     if (registered) registered->plans.forget();
 }
 
+// How many plans of each operator are kept, 1 or more.
+HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::keep_plans(static_cast<std::size_t>(most)); }
+
 // In a callback, for the plan that it was given.
 HSTUJIT_API int hstujit_torch_set_plan(void* to, const hstujit_torch_plan* from, std::int32_t outputs) {
   const std::span arguments(from->arguments, static_cast<std::size_t>(from->argument_count));

@@ -59,18 +59,40 @@ bool PlanTable::Equal::operator()(std::span<const std::uint64_t> one, std::span<
   return std::ranges::equal(one, other);
 }
 
+std::atomic<std::size_t> PlanTable::most_{512};
+
+void PlanTable::keep_plans(std::size_t most) { most_.store(most, std::memory_order_relaxed); }
+
 std::shared_ptr<Plan> PlanTable::find(std::span<const std::uint64_t> key) const {
   const std::shared_lock lock(mutex_);
   const auto found = plans_.find(key);
-  return found == plans_.end() ? nullptr : found->second;
+  if (found == plans_.end()) return nullptr;
+  const Kept& kept = found->second;
+  if (!kept.is_used.load(std::memory_order_relaxed)) kept.is_used.store(true, std::memory_order_relaxed);
+  return kept.plan;
+}
+
+PlanTable::Plans::node_type PlanTable::take_unused() {
+  for (;;) {
+    const Key* const key = order_.front();
+    order_.pop_front();
+    const auto found = plans_.find(*key);
+    if (!found->second.is_used.exchange(false, std::memory_order_relaxed)) return plans_.extract(found);
+    order_.push_back(key);
+  }
 }
 
 std::shared_ptr<Plan> PlanTable::keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation) {
-  decltype(plans_) dropped;  // after the lock: Python gives back what plans own
+  std::vector<Plans::node_type> dropped;  // after the lock: Python gives back what plans own
   const std::lock_guard lock(mutex_);
   if (generation != generation_) return plan;
-  if (plans_.size() >= kMaxPlans) plans_.swap(dropped);
-  return plans_.try_emplace(std::move(key), std::move(plan)).first->second;
+  const std::size_t most = most_.load(std::memory_order_relaxed);
+  const auto [place, is_new] = plans_.try_emplace(std::move(key));
+  if (!is_new) return place->second.plan;
+  place->second.plan = plan;
+  while (plans_.size() > most) dropped.push_back(take_unused());
+  order_.push_back(&place->first);
+  return plan;
 }
 
 std::uint64_t PlanTable::generation() const {
@@ -83,6 +105,7 @@ void PlanTable::forget() {
   const std::lock_guard lock(mutex_);
   ++generation_;
   plans_.swap(dropped);
+  order_.clear();
 }
 
 }  // namespace hstujit::torch

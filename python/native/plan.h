@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <shared_mutex>
 #include <span>
@@ -36,7 +37,7 @@ class AlignedOp {
  private:
   static constexpr std::size_t kMaxPrepared = 4096;  // lengths that are remembered; preparing again is cheap
 
-  hstujit_op* op_;  // of a context that the plan's owner keeps
+  hstujit_op* op_;  // kept by the owner of the plan
   std::vector<std::int32_t> alignments_;
   bool is_last_;  // there is none of a smaller alignment: the library says what it does not like
   std::atomic<std::uint64_t> latest_{0};
@@ -62,10 +63,14 @@ struct Plan {
   std::array<std::atomic<AlignedOp*>, kMaxAlignments> ops{};
 };
 
-// The plans of one operator. Any thread may use it; nothing of it is held while Python runs.
+// The plans of one operator, keep_plans() of them at most. A plan that was used since the table looked at it last stays
+// when another one has to go. Any thread may use it; nothing of it is held while Python runs.
 class PlanTable {
  public:
   using Key = std::vector<std::uint64_t>;
+
+  // How many plans each table keeps from its next plan on, 1 or more.
+  static void keep_plans(std::size_t most);
 
   std::shared_ptr<Plan> find(std::span<const std::uint64_t> key) const;
   // Of the plans that were made for `key` since generation() said `generation`, the first one stays. One that is of an
@@ -75,8 +80,6 @@ class PlanTable {
   void forget();
 
  private:
-  static constexpr std::size_t kMaxPlans = 1024;
-
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::span<const std::uint64_t> words) const;
@@ -87,8 +90,20 @@ class PlanTable {
     bool operator()(std::span<const std::uint64_t> one, std::span<const std::uint64_t> other) const;
   };
 
+  struct Kept {
+    std::shared_ptr<Plan> plan;
+    mutable std::atomic<bool> is_used{false};  // found since it was kept, or looked at
+  };
+  using Plans = std::unordered_map<Key, Kept, Hash, Equal>;
+
+  // Takes out one plan: the first in order_ that was not used since it was looked at here.
+  Plans::node_type take_unused();
+
+  static std::atomic<std::size_t> most_;
+
   mutable std::shared_mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<Plan>, Hash, Equal> plans_;
+  Plans plans_;
+  std::deque<const Key*> order_;  // keys of plans_, in the order of the next looks
   std::uint64_t generation_ = 0;
 };
 

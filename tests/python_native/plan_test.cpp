@@ -46,8 +46,39 @@ TEST(PlanTable, IsBoundedAndGivesBackWhatItDrops) {
       EXPECT_EQ(plan->owner, owner);
     }
   }
-  EXPECT_LE(kept, 1024);
-  EXPECT_GT(kept, 0);
+  EXPECT_EQ(kept, 512);
+}
+
+TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
+  PlanTable::keep_plans(8);
+  PlanTable table;
+  const PlanTable::Key used = {1};
+  const auto plan = table.keep(used, plan_of(10000), table.generation());
+  std::int64_t kept = 0;
+  for (std::uint64_t i = 2; i <= 100; ++i) {
+    table.keep({i}, plan_of(static_cast<std::int64_t>(10000 + i)), table.generation());
+    EXPECT_EQ(table.find(used), plan) << i;
+  }
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    const PlanTable::Key key = {i};
+    kept += table.find(key) != nullptr;
+    EXPECT_EQ(test::released().count(static_cast<std::int64_t>(10000 + i)), table.find(key) ? 0u : 1u) << i;
+  }
+  EXPECT_EQ(kept, 8);
+  PlanTable::keep_plans(512);
+}
+
+TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
+  PlanTable::keep_plans(1);
+  PlanTable table;
+  auto plan = table.keep({1}, plan_of(20001), table.generation());
+  table.keep({2}, plan_of(20002), table.generation());
+  const PlanTable::Key key = {1};
+  EXPECT_EQ(table.find(key), nullptr);
+  EXPECT_EQ(test::released().count(20001), 0u);
+  plan = nullptr;
+  EXPECT_EQ(test::released().count(20001), 1u);
+  PlanTable::keep_plans(512);
 }
 
 TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
@@ -66,6 +97,7 @@ TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
 }
 
 TEST(PlanTable, ManyThreads) {
+  PlanTable::keep_plans(16);  // so that plans go while they are used
   PlanTable table;
   std::vector<std::thread> threads;
   for (std::uint64_t seed = 0; seed < 4; ++seed)
@@ -79,6 +111,7 @@ TEST(PlanTable, ManyThreads) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+  PlanTable::keep_plans(512);
 }
 
 TEST(AlignedOp, ReadsTensorsOfItsAlignments) {

@@ -10,19 +10,20 @@ import torch
 
 from .. import _instances
 from .._interface import Interface
+from .._kept import Kept
 from .._library import error_of, library
 from ..context import Context, default_context
 from ..errors import InvalidArgumentError, NotPreparedError
 from ..op import Op
 from ..signature import Dimension
-from ._plan import DTYPES, Plan, Source, dtype_name
+from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._values import Block, Layout, compile_lambda
 
 launch_values = library.hstujit_launch
 _current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda index: 0)
 _current_device: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", lambda: 0)
 _seen = threading.local()
-_MOST_PLANS = 1024  # of one operator in one context, as in python/native/plan.h; to make one again is cheap
+_MOST_ALIGNMENTS = 64  # of the tensors of one plan that are kept; to find the op of one again is cheap
 
 
 class AlignedPlan:
@@ -86,7 +87,8 @@ class LaunchPlan(Plan):
         tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
         described = {name: (tuple(value.shape), dtype_name(value.dtype)) for name, value in tensors.items()}
         super().__init__(launcher.interface, launcher.positions, context, described, set(given), chosen)
-        self.aligned: dict[Any, AlignedPlan] = {}  # by backend, and by alignments where they are less than 16
+        # By backend, and by alignments where they are less than 16.
+        self.aligned: Kept[AlignedPlan] = Kept(_MOST_ALIGNMENTS)
         self.tensor_inputs = tuple(launcher.positions[a.name] for a in self.signature.inputs if a.is_tensor)
         limits = _instances.size_limits(self.signature)
         self.limits = tuple((launcher.positions[name], name, least, most) for name, least, most in limits)
@@ -172,14 +174,9 @@ class Launcher:
             return LaunchPlan(self, context, inputs, parameters)  # which says what is wrong
         plans = context._plans.get(self.interface.name)  # there, so that nothing but a plan's context keeps it
         if plans is None:
-            plans = context._plans.setdefault(self.interface.name, {})
+            plans = context._plans.setdefault(self.interface.name, Kept(MOST_PLANS))
         plan: LaunchPlan | None = plans.get(key)
-        if plan is None:
-            plan = LaunchPlan(self, context, inputs, parameters)
-            if len(plans) >= _MOST_PLANS:
-                plans.clear()
-            plan = plans.setdefault(key, plan)
-        return plan
+        return plan or plans.keep(key, LaunchPlan(self, context, inputs, parameters))
 
     def check_given(self, names: Iterable[str]) -> None:
         """A schema has no word for a tensor that must be there: PyTorch lets None pass for one."""
@@ -266,11 +263,11 @@ class Launcher:
     ) -> AlignedPlan:
         if plan.bits_of(inputs) & 15 == 0:
             found = plan.aligned.get(backend)
-            return found or plan.aligned.setdefault(backend, self.align(plan, backend, inputs, outputs))
+            return found or plan.aligned.keep(backend, self.align(plan, backend, inputs, outputs))
         # Which tensor it is of matters: some may have less.
         each = tuple(_bits(tensor) & 15 for tensor in (*(inputs[index] for index in plan.tensor_inputs), *outputs))
         found = plan.aligned.get((backend, each))
-        return found or plan.aligned.setdefault((backend, each), self.align(plan, backend, inputs, outputs))
+        return found or plan.aligned.keep((backend, each), self.align(plan, backend, inputs, outputs))
 
     def align(
         self, plan: LaunchPlan, backend: str, inputs: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]

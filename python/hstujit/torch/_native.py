@@ -22,9 +22,10 @@ from .._library import error_of
 from .._words import not_allowed
 from ..context import Context, default_context, on_default_changed
 from ..errors import InternalError, InvalidArgumentError
+from ..op import Op
 from . import _native_structs as structs
 from ._launch import Launcher, check_not_capturing
-from ._plan import DTYPES, Plan, Source, dtype_name
+from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._schema import keywords, positional
 from ._sizes import Size, given_rows, last_of, program_of, size_of
 from ._values import DLPACK_TYPES
@@ -70,6 +71,7 @@ class Library:
     _add_operator: Any
     _implement: Any
     _forget: Any
+    _keep_plans: Any
     _set_plan: Any
     _add_op: Any
     _open_python: Any
@@ -84,6 +86,7 @@ class Library:
             ("add_operator", ctypes.c_int, [ctypes.POINTER(structs.Operator)]),
             ("implement", ctypes.c_int, [ctypes.c_int, ctypes.c_char_p]),
             ("forget", None, []),
+            ("keep_plans", None, [ctypes.c_int32]),
             ("set_plan", ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(structs.Plan), ctypes.c_int32]),
             ("add_op", None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32),
                               ctypes.c_int, ctypes.c_int]),
@@ -95,13 +98,14 @@ class Library:
             setattr(self, "_" + name, function)
         self.operators: list[_Operator] = []
         self.raised = _Raised()
-        self.owners: dict[int, Context] = {}  # contexts whose ops a plan of the library has
+        self.owners: dict[int, tuple[Context, list[Op]]] = {}  # what a plan of the library launches, by plan
         self.numbers = itertools.count()
         self.dtypes = _dtypes()
         self.callbacks = structs.Callbacks(
             **{name: kind(self.caller(name)) for name, kind in structs.CALLBACKS.items()}
         )
         self.check(self._open(CPU_LIBRARY, CUDA_LIBRARY, ctypes.byref(self.callbacks)))
+        self._keep_plans(MOST_PLANS)
         on_default_changed.append(self._forget)
 
     def check(self, status: int) -> int:
@@ -142,7 +146,7 @@ class Library:
         self.operators[index].plan(call.contents, plan)
 
     def call_align(self, index: int, call: Any, plan: int, owner: int, bits: Any) -> None:
-        self.operators[index].align(self.owners[owner], call.contents, plan, bits)
+        self.operators[index].align(owner, call.contents, plan, bits)
 
     def call_explain(self, index: int, call: Any, input_: int, last: int) -> None:
         self.operators[index].explain(call.contents, input_, last)
@@ -244,7 +248,7 @@ class _Operator:
         outputs = {argument.name: index for index, argument in enumerate(plan.signature.outputs)}
         program = [word for shape in shapes for size in shape for word in (*program_of(size), structs.END)]
         owner = next(self.library.numbers)
-        self.library.owners[owner] = context
+        self.library.owners[owner] = context, []
         described = structs.Plan(
             owner=owner,
             argument_count=len(plan.signature),
@@ -269,7 +273,8 @@ class _Operator:
         dtype = next(code for code, dtype in self.library.dtypes.items() if dtype == DTYPES[argument.dtype])
         return structs.Argument(structs.TENSOR, source, len(argument.shape), code, bits, dtype)
 
-    def align(self, context: Context, call: structs.Call, to: int, bits: Any) -> None:
+    def align(self, owner: int, call: structs.Call, to: int, bits: Any) -> None:
+        context, launched = self.library.owners[owner]
         plan = self.found(context, call)
         backend = "cuda" if call.device >= 0 else "host"
         tensors = [argument.name for argument in plan.signature if argument.is_tensor]
@@ -280,6 +285,8 @@ class _Operator:
             alignments = [argument.alignment for argument in op.signature if argument.is_tensor]
             is_last = place == count - 1
             values = structs.array(ctypes.c_int32, alignments)
+            if op not in launched:  # the plan has its handle alone
+                launched.append(op)
             self.library._add_op(to, place, op._handle, values, len(alignments), is_last)
 
     def explain(self, call: structs.Call, input_: int, last: int) -> None:

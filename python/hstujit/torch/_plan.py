@@ -26,6 +26,8 @@ NAMES = {
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
+MOST_PLANS = 512  # that are kept of one operator; each keeps the ops that it launches
+
 
 def dtype_name(dtype: torch.dtype) -> str:
     return NAMES.get(dtype, str(dtype).removeprefix("torch."))

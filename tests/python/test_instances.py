@@ -1,0 +1,159 @@
+"""Memory of instances is bounded: what a context keeps of its calls, and what becomes of the rest."""
+
+import gc
+import threading
+import unittest
+import weakref
+
+import numpy
+import support
+from torch_support import torch
+
+import hstujit
+from hstujit import _kept
+from hstujit.op import Op
+
+if torch:
+    import hstujit.torch  # noqa: F811
+    from hstujit.torch import _native
+    from hstujit.torch._plan import MOST_PLANS
+
+MOST = 8
+
+
+class Kept(unittest.TestCase):
+    def test_the_least_recently_used_value_is_forgotten(self):
+        kept = _kept.Kept(2)
+        kept.keep("a", 1)
+        kept.keep("b", 2)
+        self.assertEqual(kept.get("a"), 1)
+        kept.keep("c", 3)
+        self.assertIsNone(kept.get("b"))
+        self.assertEqual((kept.get("a"), kept.get("c"), len(kept)), (1, 3, 2))
+
+    def test_the_first_value_of_a_key_stays(self):
+        kept = _kept.Kept(2)
+        self.assertEqual(kept.keep("a", 1), 1)
+        self.assertEqual(kept.keep("a", 2), 1)
+
+    def test_a_finalizer_may_keep_values(self):
+        kept = _kept.Kept(1)
+
+        class Value:
+            def __del__(self):
+                kept.keep("late", 1)
+
+        kept.keep("a", Value())
+        kept.keep("b", 2)
+        self.assertEqual(len(kept), 1)
+
+    def test_many_threads(self):
+        kept = _kept.Kept(5)
+        wrong = []
+
+        def use(seed):
+            for i in range(3000):
+                key = i * seed % 17
+                value = kept.get(key)
+                if value is None:
+                    value = kept.keep(key, -key)
+                if value != -key:
+                    wrong.append((key, value))
+
+        threads = [threading.Thread(target=use, args=(seed,)) for seed in (1, 3, 5, 7)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((wrong, len(kept)), ([], 5))
+
+
+class Ops(unittest.TestCase):
+    """Ops that are alive are counted, which are what takes memory."""
+
+    def setUp(self):
+        if not support.has_host_backend():
+            self.skipTest("there is no host backend")
+        self.before = hstujit.default_context()
+        self.context = hstujit.Context()
+        self.context._ops.most = MOST
+        hstujit.set_default_context(self.context)
+        self.addCleanup(hstujit.set_default_context, self.before)
+        self.made = made = weakref.WeakSet()
+        create = Op._create
+
+        def noted(op, *arguments):
+            made.add(op)
+            create(op, *arguments)
+
+        Op._create = noted
+        self.addCleanup(setattr, Op, "_create", create)
+
+    def alive(self):
+        gc.collect()
+        return len([op for op in self.made if op._handle])
+
+    def check(self, call, most):
+        """``call(i)`` computes instance ``i``. More of them leave no more ops than a few, and results stay."""
+        first = [call(i) for i in range(1, 4)]
+        for i in range(4, 20):
+            call(i)
+        some = self.alive()
+        for i in range(20, 60):
+            call(i)
+        self.assertLessEqual(self.alive(), some)
+        self.assertLessEqual(some, most)
+        self.assertGreater(some, 0)
+        for i, expected in enumerate(first, 1):  # these are made again
+            numpy.testing.assert_array_equal(call(i), expected)
+
+    def test_of_functions(self):
+        q = support.random(support.ROWS, 1, 8)
+
+        def call(i):
+            return hstujit.hstu_attention(q, q, q, support.OFFSETS, 8, 0.1, max_attn_len=i)
+
+        self.check(call, MOST)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_of_operators_of_pytorch(self):
+        self.keep_plans(MOST)
+        self.check(self.attention(), 4 * MOST)
+
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_of_threads_that_use_the_same_instances(self):
+        self.keep_plans(MOST)
+        attention = self.attention()
+        expected = {i: attention(i) for i in range(1, 14)}
+        wrong = []
+
+        def use(seed):
+            for i in range(40):
+                instance = 1 + i * seed % 13
+                if not numpy.array_equal(attention(instance), expected[instance]):
+                    wrong.append(instance)
+
+        threads = [threading.Thread(target=use, args=(seed,)) for seed in (1, 3, 5, 7)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        self.assertLessEqual(self.alive(), 4 * MOST)
+
+    def attention(self):
+        q = torch.from_numpy(support.random(support.ROWS, 1, 8))
+        offsets = torch.from_numpy(support.OFFSETS)
+        return lambda i: torch.ops.hstujit.hstu_attention(q, q, q, offsets, 8, 0.1, max_attn_len=i).numpy()
+
+    def keep_plans(self, most):
+        """In C++, and in Python for the default context."""
+        library = _native.native_library()
+        if library is not None:
+            library._keep_plans(most)
+            self.addCleanup(library._keep_plans, MOST_PLANS)
+        self.context._plans["hstu_attention"] = _kept.Kept(most)
+
+
+if __name__ == "__main__":
+    unittest.main()
