@@ -5,10 +5,12 @@
 
 The config is a grid such as bench/grid.json, or one that bench/traffic.py wrote. Backward is the kernels alone: neither side goes
 through autograd. Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that.
-"difference" is the distance of both results, over the norm of the public one, in float32.
+"difference" has the distances of both results to a float64 reference, over its norm. Results that are further apart than their type
+allows have no times (bench/agreement.py).
 
 Each cell has a process of its own. One configuration of the public backward kernel accesses memory that is not its own, which ends
-the process while Triton tunes: then the cell says so, and what was timed before stays.
+the process while Triton tunes: then the cell says so, and what was timed before stays. The public operator is timed without TMA, which
+it does not use for q, k and v by itself.
 """
 
 import argparse
@@ -21,6 +23,8 @@ import subprocess
 import sys
 
 import torch
+from agreement import Agreement
+from references import attention
 from row_peers import FLUSH_BYTES, time_of, write_report
 
 GRID = pathlib.Path(__file__).parent / "grid.json"
@@ -39,7 +43,8 @@ class Call:
 
     def __init__(self, cell):
         torch.manual_seed(0)
-        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.get("dtype", "bf16")]
+        self.cell, self.dtype = cell, cell.get("dtype", "bf16")
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[self.dtype]
         lengths = torch.tensor(cell["lengths"])
         heads, self.max_seq_len = cell["heads"], cell["max_seq_len"]
         self.alpha = cell.get("alpha", 1 / cell["attn_dim"])
@@ -82,24 +87,25 @@ class Call:
         return lambda: call(triton.triton_hstu_attention_fwd), backward
 
 
-def difference(ours, public):
-    norm = sum(tensor.float().square().sum() for tensor in public).sqrt()
-    distance = sum((a.float() - b.float()).square().sum() for a, b in zip(ours, public, strict=True)).sqrt()
-    return round((distance / norm).item(), 5)
+    def reference(self):
+        inputs = [tensor.detach().double().requires_grad_() for tensor in (self.q, self.k, self.v)]
+        out = attention(*inputs, self.offsets, self.max_seq_len, self.alpha, self.targets, **self.mask)
+        return {"forward": [out.detach()], "gradients": list(torch.autograd.grad(out, inputs, self.dout.double()))}
 
 
 def time_cell(cell, repeats):
     """Prints a line of JSON for each time that it has taken: the process may end before the next one."""
-    call = Call(cell)
+    call, agreement = Call(cell), Agreement()
+    reference = call.reference()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    for direction, own, public in zip(("forward", "backward"), call.own(), call.public(), strict=True):
-        ours = own()
-        print(json.dumps({direction: {"hstujit": time_of(own, flush, repeats, HOST_CYCLES)}}), flush=True)
-        ours = ours if isinstance(ours, tuple) else (ours,)
-        theirs = public()
-        theirs = theirs if isinstance(theirs, list) else [theirs]
-        compared = {"triton": time_of(public, flush, repeats, HOST_CYCLES), "difference": difference(ours, theirs)}
-        print(json.dumps({direction: compared}), flush=True)
+    for direction, kind, own, public in zip(("forward", "backward"), ("forward", "gradients"), call.own(), call.public(), strict=True):
+        compared = {"name": cell["name"]}
+        for way, launch in (("hstujit", own), ("triton", public)):
+            found = launch()
+            found = list(found) if isinstance(found, (tuple, list)) else [found]
+            if agreement.check(compared, way, call.dtype, {kind: found}, {kind: reference[kind]}):
+                compared[way] = time_of(launch, flush, repeats, HOST_CYCLES)
+            print(json.dumps({direction: {name: value for name, value in compared.items() if name != "name"}}), flush=True)
 
 
 def in_a_process(cell, options):
@@ -134,7 +140,7 @@ def main():
     if options.cell:
         sys.path.insert(0, options.generative_recommenders)
         time_cell(json.load(sys.stdin), options.repeats)
-        return
+        return 0
     cells = [cell for cell in read_cells(options.config) if re.search(options.op, cell["name"])]
     results = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("attention_peers: told to stop; what was timed is written"))
@@ -143,7 +149,11 @@ def main():
             results.append(in_a_process(cell, options))
     finally:
         write_report(sys.stdout, results)
+    wrong = [f"{cell['name']}: {reason}" for cell in results for direction in ("forward", "backward")
+             for reason in cell.get(direction, {}).get("not_compared", {}).values()]
+    print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

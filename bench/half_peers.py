@@ -6,17 +6,20 @@
 Ways: hstujit.torch; "torch_compile", PyTorch's formulas, whose products are cuBLAS's; with a checkout of the public package
 "triton", its operator, and "mix", its Triton kernels for what is done to rows with cuBLAS for the product. "forward" keeps what
 backward needs; "training" is forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2
-cache emptied before each launch, and the time of the host hidden behind that. What fails is told on stderr and left out.
+cache emptied before each launch, and the time of the host hidden behind that. What fails is told on stderr and left out. A way that
+differs from PyTorch's formulas in float64, all without dropout, is not timed (bench/agreement.py).
 """
 
 import argparse
+import functools
 import pathlib
 import sys
 
 import torch
+from agreement import Agreement
 from layer_peers import HOST_CYCLES
 from public_package import Formulas, TritonRows, import_from
-from row_peers import DROPOUT, EPS, FLUSH_BYTES, read_instances, report_alone, time_of, write_report
+from row_peers import DROPOUT, EPS, FLUSH_BYTES, outcome, read_instances, report_alone, time_of, write_report
 
 
 def tensor(*shape, scale=1.0):
@@ -31,14 +34,17 @@ class Uqvk:
         columns = 2 * op["heads"] * (op["hidden_dim"] + op["attn_dim"])
         self.inputs = [tensor(op["rows"], width), tensor(width), tensor(width), tensor(width, columns, scale=width**-0.5), tensor(columns)]
 
-    def public(self, function, **kernel):
+    def public(self, function, dropout, **kernel):
         op = self.op
         x, norm_weight, norm_bias, weight, bias = self.inputs
         return lambda: function(x, norm_weight, norm_bias, EPS, op["heads"], op["attn_dim"], op["hidden_dim"], weight, bias, **kernel)
 
-    def call(self, halves):
+    def call(self, halves, dropout):
         op = self.op
         return lambda: halves.uqvk(*self.inputs, op["heads"], op["attn_dim"], op["hidden_dim"])
+
+    def formula(self, inputs):
+        return Formulas.uqvk_formula(*inputs, self.op["heads"], self.op["attn_dim"], self.op["hidden_dim"])
 
 
 class Output:
@@ -51,26 +57,30 @@ class Output:
         self.inputs = [tensor(op["rows"], hidden), tensor(op["rows"], hidden), tensor(op["rows"], op["width"]), tensor(hidden),
                        tensor(hidden), tensor(columns, op["width"], scale=columns**-0.5)]
 
-    def public(self, function, **kernel):
+    def public(self, function, dropout, **kernel):
         op = self.op
         attn, u, x, norm_weight, norm_bias, weight = self.inputs
-        return lambda: (function(attn, u, x, norm_weight, norm_bias, EPS, weight, op["heads"], op["hidden_dim"], DROPOUT, True,
+        return lambda: (function(attn, u, x, norm_weight, norm_bias, EPS, weight, op["heads"], op["hidden_dim"], dropout, dropout > 0,
                                  self.both, self.both, "none", False, False, **kernel),)
 
-    def call(self, halves):
-        return lambda: (halves.output(*self.inputs, DROPOUT, True, self.both),)
+    def call(self, halves, dropout):
+        return lambda: (halves.output(*self.inputs, dropout, dropout > 0, self.both),)
+
+    def formula(self, inputs):
+        return Formulas.output_formula(*inputs, 0.0, False, self.both)
 
 
 HALVES = {"hstu_compute_uqvk": Uqvk, "hstu_compute_output": Output}
 
 
 def ways_of(half, own, public):
+    """By name a function of the ratio of dropout that gives the launch."""
     name = half.op["op"]
-    ways = {"hstujit": half.public(getattr(own, name))}
-    ways["torch_compile"] = half.call(Formulas())
+    ways = {"hstujit": functools.partial(half.public, getattr(own, name)), "torch_compile": functools.partial(half.call, Formulas())}
     if public:
         kernels, functions, rows = public
-        ways |= {"triton": half.public(getattr(functions, name), kernel=kernels.TRITON), "mix": half.call(rows)}
+        ways |= {"triton": functools.partial(half.public, getattr(functions, name), kernel=kernels.TRITON),
+                 "mix": functools.partial(half.call, rows)}
     return ways
 
 
@@ -101,21 +111,26 @@ def main():
         common, hstu_compute = import_from(checkout, "common", "ops.hstu_compute")
         public = common.HammerKernel, hstu_compute, TritonRows(checkout)
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    results = []
+    results, agreement = [], Agreement()
     for op in read_instances(options.config):
         if op["op"] not in HALVES:
             continue
         torch._dynamo.reset()
         half, result = HALVES[op["op"]](op), {"name": op["name"]}
+        exact = [tensor.detach().double().requires_grad_() for tensor in half.inputs]
+        reference = outcome(lambda: half.formula(exact), exact)  # noqa: B023
         for way, launch in ways_of(half, own, public).items():
             try:
-                result[way] = time_way(launch, half.inputs, flush, options.repeats)
+                if agreement.check(result, way, "bf16", outcome(launch(dropout=0.0), half.inputs), reference):
+                    result[way] = time_way(launch(dropout=DROPOUT), half.inputs, flush, options.repeats)
             except Exception as error:  # of one way; the others are still worth knowing
                 print(f"{op['name']}, {way}: {type(error).__name__}: {error}", file=sys.stderr)
         results.append(result)
+        del exact, reference
         torch.cuda.empty_cache()
     write_report(report, results)
+    return agreement.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

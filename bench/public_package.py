@@ -32,16 +32,16 @@ class Formulas:
     """The halves of a layer in PyTorch's formulas, which torch.compile fuses; their products are cuBLAS's."""
 
     def __init__(self):
-        self.uqvk = torch.compile(self._uqvk, dynamic=False)
-        self.output = torch.compile(self._output, dynamic=False)
+        self.uqvk = torch.compile(self.uqvk_formula, dynamic=False)
+        self.output = torch.compile(self.output_formula, dynamic=False)
 
     @staticmethod
-    def _uqvk(x, norm_weight, norm_bias, weight, bias, heads, attn_dim, hidden_dim):
+    def uqvk_formula(x, norm_weight, norm_bias, weight, bias, heads, attn_dim, hidden_dim):
         normed = F.layer_norm(x, x.shape[1:], norm_weight, norm_bias, EPS)
         return _split(torch.addmm(bias, normed, weight), heads, attn_dim, hidden_dim)
 
     @staticmethod
-    def _output(attn, u, x, norm_weight, norm_bias, weight, dropout, training, concat=True):
+    def output_formula(attn, u, x, norm_weight, norm_bias, weight, dropout, training, concat=True):
         y = u * F.layer_norm(attn, attn.shape[1:], norm_weight, norm_bias, EPS)
         return torch.addmm(x, F.dropout(torch.cat([u, attn, y], 1) if concat else y, dropout, training), weight)
 
@@ -95,6 +95,13 @@ def with_kernel(stu, layer, kernel):
 
 
 def public_layer(checkout):
-    """The package's STULayer, as it ships, with its Triton kernels."""
-    common, stu = import_from(checkout, "common", "modules.stu")
+    """The package's STULayer with its Triton kernels, without TMA.
+
+    On Hopper the layer would read q, k and v by TMA descriptors whose rows are heads * dimension apart. There q, k and v are columns of
+    one matrix with u, and their rows are further apart, so that attention would be of other elements: 0.3 of the result's norm in the
+    cells of layers.json. The package's attention alone is given tensors of their own, and is right either way.
+    """
+    common, stu, attention = import_from(checkout, "common", "modules.stu", "ops.triton.triton_hstu_preprocess_and_attention")
+    if hasattr(attention, "_should_enable_tma"):
+        attention._should_enable_tma = lambda: False
     return with_kernel(stu, stu.STULayer, common.HammerKernel.TRITON)

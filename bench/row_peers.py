@@ -7,7 +7,7 @@ many bytes as the operator has to read and write.
 
 Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that. Backward is
 torch.autograd.grad over inputs, weight and bias. Weights are of the type of rows: PyTorch has no other. What fails is told on stderr
-and left out.
+and left out. A way that differs from PyTorch's formula in float64, all without dropout, is not timed (bench/agreement.py).
 """
 
 import argparse
@@ -20,6 +20,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from agreement import Agreement
 
 EPS = 1e-6
 DROPOUT = 0.1
@@ -106,7 +107,16 @@ def write_report(report, times):
     print(file=report)
 
 
-def time_instance(op, ways, flush, repeats):
+def outcome(layer, inputs, seed=0):
+    """Outputs, and the gradients of what `layer` is a function of; the outputs' gradients are the same for the same seed."""
+    outputs = layer()
+    outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    generator = torch.Generator(outputs[0].device).manual_seed(seed)
+    gradients = [torch.randn(out.shape, generator=generator, device=out.device).bfloat16().to(out.dtype) for out in outputs]
+    return {"forward": [out.detach() for out in outputs], "gradients": list(torch.autograd.grad(outputs, inputs, gradients, retain_graph=True))}
+
+
+def time_instance(op, ways, flush, repeats, agreement):
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[op.get("dtype", "bf16")]
     rows, width = op["rows"], op["width"]
     groups = op.get("heads") if op.get("group_norm") else None
@@ -119,11 +129,21 @@ def time_instance(op, ways, flush, repeats):
     row_bytes = rows * width * x.element_size()
     result["copy_ms"] = {"forward": time_copy((1 + has_u + columns) * row_bytes, flush, repeats),
                          "backward": time_copy((2 * (1 + has_u) + columns) * row_bytes, flush, repeats)}
+    tensors = (x, u, weight, bias)
+    exact = {id(tensor): tensor.detach().double().requires_grad_() for tensor in tensors}
+    plain = {**op, "dropout": False}  # the ways draw different masks
+    reference = outcome(lambda: by_pytorch(plain)(*exact.values()), [exact[id(tensor)] for tensor in inputs])
+    del exact
     for way, make in ways.items():
         try:
-            layer = make(op)
+            layer = make(plain)
             if layer is None:
                 continue
+            same = outcome(lambda: layer(*tensors), inputs)  # noqa: B023
+            if not agreement.check(result, way, op.get("dtype", "bf16"), same, reference):
+                continue
+            del same
+            layer = make(op)
             out = layer(x, u, weight, bias)
             dout = torch.randn_like(out)
             torch.autograd.grad(out, inputs, dout, retain_graph=True)
@@ -149,18 +169,19 @@ def main():
         sys.path.insert(0, options.generative_recommenders)
         ways["triton"] = by_triton
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    times = []
+    times, agreement = [], Agreement()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("row_peers: told to stop; what was timed is written"))
     try:
         for op in read_instances(options.config):
             if not re.search(options.op, op["name"]):
                 continue
             torch._dynamo.reset()
-            times.append(time_instance(op, ways, flush, options.repeats))
+            times.append(time_instance(op, ways, flush, options.repeats, agreement))
             torch.cuda.empty_cache()
     finally:
         write_report(report, times)
+    return agreement.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

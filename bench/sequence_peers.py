@@ -7,7 +7,7 @@ many bytes as the operator has to read and write.
 
 Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that. Backward is
 torch.autograd.grad over rows and tables. Lengths are those of the benchmark: 256 sequences of 20 to 100 % of 1024 rows. What fails is
-told on stderr and left out.
+told on stderr and left out. A way that differs from PyTorch's formula in float64 is not timed (bench/agreement.py).
 """
 
 import argparse
@@ -17,7 +17,8 @@ import signal
 import sys
 
 import torch
-from row_peers import FLUSH_BYTES, report_alone, time_copy, time_of, write_report
+from agreement import Agreement
+from row_peers import FLUSH_BYTES, outcome, report_alone, time_copy, time_of, write_report
 
 BATCH, LONGEST, WIDTH, TARGETS, BUCKETS = 256, 1024, 512, 20, 512
 DTYPE = torch.bfloat16
@@ -37,6 +38,7 @@ class Batch:
         self.rows = int(rows.sum())
         self.sequence = torch.repeat_interleave(torch.arange(BATCH, device="cuda"), self.lengths)
         self.position = torch.arange(self.rows, device="cuda") - self.offsets[self.sequence]
+        self.on_left = self.position < (self.left[1:] - self.left[:-1])[self.sequence]
         self.targets = torch.full((BATCH,), TARGETS, device="cuda")
         steps = torch.tensor([1, 60, 1800, 86400], device="cuda")[torch.arange(BATCH, device="cuda") % 4]
         self.timestamps = 1_790_000_000 - (self.lengths[self.sequence] - 1 - self.position) * steps[self.sequence]
@@ -57,7 +59,7 @@ def age_indices(batch, log):
 
 
 def instances(batch):
-    """Name, bytes forward and backward as rows, inputs, PyTorch's way, Triton's way."""
+    """Name, bytes forward and backward as rows, inputs, PyTorch's way, Triton's way, and a formula where PyTorch's way is None."""
     L = batch.rows
 
     def timestamps(log):
@@ -65,7 +67,7 @@ def instances(batch):
             high, position = position_indices(batch)
             index = (high[batch.sequence] - position + 2).clamp(0, LONGEST - 2)
             index = torch.where(batch.position < 2, batch.position, index)
-            return 1.5 * x + positions[index].to(DTYPE) + ages[age_indices(batch, log)].to(DTYPE)
+            return 1.5 * x + positions[index].to(x.dtype) + ages[age_indices(batch, log)].to(x.dtype)
 
         def public(module):
             return lambda x, positions, ages: module.triton_add_timestamp_positional_embeddings(
@@ -79,10 +81,9 @@ def instances(batch):
     yield "timestamp-positions", 2 * L, 2 * L, *timestamps(False)
     yield "timestamp-positions-log", 2 * L, 2 * L, *timestamps(True)
     yield ("positions", 2 * L, 2 * L, (batch.tensor(L, WIDTH), batch.tensor(LONGEST - 1, WIDTH, dtype=torch.float32)),
-           lambda x, positions: 1.5 * x + positions[position_indices(batch)[1].clamp(0, LONGEST - 2)].to(DTYPE), None)
+           lambda x, positions: 1.5 * x + positions[position_indices(batch)[1].clamp(0, LONGEST - 2)].to(x.dtype), None)
 
     def concat(left, right):
-        out = torch.empty(L, WIDTH, dtype=DTYPE, device="cuda")
         rows = batch.left[1:] - batch.left[:-1]
         on_left = batch.position < rows[batch.sequence]
         index_left = batch.left[batch.sequence] + batch.position
@@ -94,13 +95,14 @@ def instances(batch):
            ("triton_jagged", lambda module: lambda left, right: module.triton_concat_2D_jagged(LONGEST, left, right, batch.left, batch.right)))
     yield ("split", 2 * L, 2 * L, (batch.tensor(L, WIDTH),), None,
            ("triton_jagged", lambda module: lambda x: module.triton_split_2D_jagged(
-               x, LONGEST, batch.left, batch.right)))
+               x, LONGEST, batch.left, batch.right)),
+           lambda x: (x[batch.on_left], x[~batch.on_left]))
     yield ("broadcast-add", 2 * L, L, (batch.tensor(L, WIDTH), batch.tensor(BATCH, WIDTH)),
            lambda x, dense: x + dense[batch.sequence],
            ("triton_jagged", lambda module: lambda x, dense: module.triton_jagged_dense_broadcast_add(LONGEST, batch.offsets, x, dense)))
 
     def padded(x):
-        out = torch.zeros(BATCH, LONGEST, WIDTH, dtype=DTYPE, device="cuda")
+        out = torch.zeros(BATCH, LONGEST, WIDTH, dtype=x.dtype, device="cuda")
         return out.index_put((batch.sequence, batch.position), x)
 
     yield ("dense-bmm", 2 * L + BATCH * (WIDTH + 1), 3 * L + BATCH * (2 * WIDTH + 1),
@@ -128,17 +130,22 @@ def time_way(layer, inputs, flush, repeats):
             "backward": time_of(lambda: torch.autograd.grad(outputs, inputs, gradients, retain_graph=True), flush, repeats)}
 
 
-def time_instance(name, forward_rows, backward_rows, inputs, eager, public, flush, options):
+def time_instance(cell, flush, options, agreement):
+    name, forward_rows, backward_rows, inputs, eager, public, *formula = cell
     row_bytes = WIDTH * inputs[0].element_size()
     result = {"name": name, "copy_ms": {"forward": time_copy(forward_rows * row_bytes, flush, options.repeats),
                                         "backward": time_copy(backward_rows * row_bytes, flush, options.repeats)}}
     ways = {"pytorch": lambda: eager, "torch_compile": lambda: eager and torch.compile(eager, dynamic=False)}
     if public is not None and options.generative_recommenders:
         ways["triton"] = lambda: public[1](__import__(f"generative_recommenders.ops.triton.{public[0]}", fromlist=["x"]))
+    exact = [tensor.detach().double().requires_grad_() for tensor in inputs]
+    reference = outcome(lambda: (formula[0] if formula else eager)(*exact), exact)
     for way, make in ways.items():
         try:
             layer = make()
-            if layer is not None:
+            if layer is None:
+                continue
+            if agreement.check(result, way, "bf16", outcome(lambda: layer(*inputs), inputs), reference):  # noqa: B023
                 result[way] = time_way(layer, inputs, flush, options.repeats)
         except Exception as error:  # the others are timed all the same
             print(f"{name} by {way}: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
@@ -155,17 +162,18 @@ def main():
     if options.generative_recommenders:
         sys.path.insert(0, str(pathlib.Path(options.generative_recommenders).resolve()))
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    times = []
+    times, agreement = [], Agreement()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("sequence_peers: told to stop; what was timed is written"))
     try:
-        for name, *instance in instances(Batch()):
-            if re.search(options.op, name):
+        for cell in instances(Batch()):
+            if re.search(options.op, cell[0]):
                 torch._dynamo.reset()
-                times.append(time_instance(name, *instance, flush, options))
+                times.append(time_instance(cell, flush, options, agreement))
                 torch.cuda.empty_cache()
     finally:
         write_report(report, times)
+    return agreement.exit_code()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

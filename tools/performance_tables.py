@@ -151,6 +151,8 @@ def layer_mixes(path, report):
     """Layers beside the public one and beside mixes of the best public parts, all in one run."""
     lines = [["", *MIXES.values(), "best public / hstu-jit"]]
     for row in report["peers"]["times"]:
+        if any(mix not in row for mix in MIXES):  # one was not timed, or computes something else
+            continue
         for way in ("forward", "training"):
             times = [row[mix][way] for mix in MIXES]
             lines.append([f"{row['name']}, {way}", *(f"{time:.2f}" for time in times), f"{min(times[1:]) / times[0]:.2f}"])
@@ -162,7 +164,7 @@ def products(path, report):
     tuner = path.with_name("tune_" + path.name)
     lost = {key["name"]: key["heuristic_us"] / key["winner_us"] - 1 for key in load(tuner)["result"]["keys"] if key.get("heuristic_us")}
     ours = named(report["results"])
-    theirs = {row["name"]: row["pytorch"]["forward"] for row in report["peers"]["times"]}
+    theirs = {row["name"]: row["pytorch"]["forward"] for row in report["peers"]["times"] if "pytorch" in row}
     ratios = {name: theirs[name] / row["median_ms"] for name, row in ours.items() if name in theirs}
     summary = []
     for title, end in KINDS_OF_PRODUCTS:

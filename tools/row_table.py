@@ -15,9 +15,14 @@ import textwrap
 
 from bench_table import Mistake, ROOT, bring_in_step, load, with_block
 
+sys.path.insert(0, str(ROOT / "bench"))
+import agreement  # noqa: E402
+
 BEGIN = "<!-- rows:begin -->"
 END = "<!-- rows:end -->"
 LAYERS = ("<!-- layers:begin -->", "<!-- layers:end -->")
+NOT_COMPARED = ("The public layer of this record computes attention of other elements than it should, so that its results differ from",
+                "ours ([docs/performance.md](docs/performance.md#layers) says why): the ratios are of its time alone.")
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
@@ -64,12 +69,19 @@ def tuned_of(report):
     return "All kernels were tuned." if all(steps) else "Some kernels were tuned." if any(steps) else "No kernel was tuned."
 
 
+def are_compared(row):
+    """False of a record from before bench/agreement.py, when ways were timed whatever they computed."""
+    apart = row.get("difference", {})
+    return isinstance(apart, dict) or apart <= agreement.LARGEST["forward"]["bf16"]
+
+
 def render_layers(path, report):
     environment = report["environment"]
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
         f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json).",
         f"Times are in ms, cold L2. {tuned_of(report)}",
+        *(() if all(map(are_compared, report["peers"]["times"])) else NOT_COMPARED),
         "",
         "| layer | forward | Triton | | training step | Triton | | peak MiB | Triton |",
         "|---|" + "--:|" * 8,

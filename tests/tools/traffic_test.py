@@ -64,17 +64,25 @@ class Recording(unittest.TestCase):
             return record_traffic.traffic(*paths)
 
     def test_drawn_cells_are_a_distribution(self):
-        times = [{"name": name, "forward": {"hstujit": 1.0, "triton": ratio, "difference": 0.0}}
+        times = [{"name": name, "forward": {"hstujit": 1.0, "triton": ratio, "difference": {"hstujit": {"forward": 0.0}, "triton": {"forward": 0.01}}}}
                  for name, ratio in (("fixed", 4.0), ("drawn_seed_7", 2.0), ("other_seed_7", 8.0))]
         result, good = self.recorded({"times": times})
         self.assertTrue(good)
         self.assertEqual(set(result["cells"]), {"fixed"})
         self.assertEqual(result["cells"]["fixed"]["forward"]["speedup"], 4.0)
+        self.assertEqual(result["cells"]["fixed"]["forward"]["difference"], 0.01)
         self.assertEqual(result["cells"]["fixed"]["forward"]["of_limit"], 0.5)
         self.assertEqual(result["cells"]["fixed"]["forward"]["slower_untuned"], 1.5)
         self.assertEqual(result["drawn"]["seeds"], [7])
         self.assertEqual(result["drawn"]["forward"]["speedup"],
                          {"cells": 2, "least": 2.0, "median": 5.0, "geometric_mean": 4.0, "most": 8.0})
+
+    def test_a_result_that_differs_has_no_speedup_and_is_a_failure(self):
+        reason = {"triton": "its results differ from the float64 reference"}
+        result, good = self.recorded({"times": [{"name": "fixed", "forward": {"hstujit": 1.0, "not_compared": reason}}]})
+        self.assertFalse(good)
+        self.assertEqual(result["cells"]["fixed"]["forward"]["not_compared"], reason)
+        self.assertNotIn("speedup", result["cells"]["fixed"]["forward"])
 
     def test_a_cell_whose_process_ended_has_no_speedup(self):
         result, good = self.recorded({"times": [{"name": "fixed", "ended": "an illegal memory access"}]})
