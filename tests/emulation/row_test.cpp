@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -74,6 +75,8 @@ class RowKernel {
     }
   }
 
+  void launch(const HostCall& call) const { kernel_->launch(call.values(), 1); }
+
   // With `change` made to the arguments, each by its number in the signature.
   void launch(HostCall& call, const std::function<void(std::vector<HstujitHostValue>&)>& change) const {
     call.pack_inputs();
@@ -118,6 +121,28 @@ TEST(EmulatedRows, EveryType) {
     const Json types = {{"dtype", dtype}, {"weight_dtype", weight}};
     check(layer_norm(64, types), row_config(8, 4, 2), 37);
     check(rms_norm(40, with(types, {{"silu", true}})), row_config(4, 4, 1), 37);
+  }
+}
+
+// Times from one end of their type to the other: ages saturate, and none wraps.
+TEST(EmulatedRows, TimesThatLieFurtherApartThanAnAgeMayBe) {
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
+  const std::vector<int64_t> times = {kMin, kMax, 0,    -1,         kMin + 1,   kMax - 1,
+                                      1,    kMin, kMax, kMax - 100, kMin + 100, kMin};
+  for (const Json& changes : {Json::object(), Json{{"query_time", true}}, Json{{"time_bucket_fn", "log"}}}) {
+    SCOPED_TRACE(changes.dump());
+    const OpSpecPtr spec = make_spec(with({{"op", "add_timestamp_positional_embeddings"}, {"width", 8}}, changes));
+    const Signature signature = spec->signature(Direction::kForward);
+    HostCall call(spec, {{9, 0, 3}, {}, 9, {}}, 7);
+    call.inputs()[static_cast<size_t>(find_argument(signature, "timestamps"))].tensor.integers = times;
+    if (const int now = find_argument(signature, "query_time"); now >= 0)
+      call.inputs()[static_cast<size_t>(now)].tensor.integers = {kMax, 0, kMin};
+    call.pack_inputs();
+    RowKernel(spec, Direction::kForward, {}).launch(call);
+    EXPECT_EQ(call.mistakes(), "");
+    HostCall on_host = call;
+    ASSERT_EQ(on_host.launch(HostHandle(*spec, 1)), 0) << on_host.error();
+    EXPECT_EQ(on_host.mistakes(), "");
   }
 }
 

@@ -102,6 +102,19 @@ TEST(AddTimestampPositionalEmbeddings, WhatIsLaterThanTheLastRowHasNoAge) {
   EXPECT_EQ(buckets(params, {5000, 1000, 556, 1000}, 60), (Numbers{0, 0, 2, 0}));
 }
 
+// More than 2^63 seconds lie between the least and the greatest of these.
+TEST(AddTimestampPositionalEmbeddings, AnAgeThatNoIntegerHoldsIsTheOldestOne) {
+  constexpr double kFirst = -0x1p63, kLast = 9e18;
+  EXPECT_EQ(buckets({}, {kFirst, -9e18, 0, kLast, kFirst, kLast}, 60), (Numbers{3, 3, 3, 0, 3, 0}));
+  EXPECT_EQ(buckets({}, {kLast, 0, kFirst}, 60), (Numbers{0, 0, 0})) << "all are later than the last row";
+  EXPECT_EQ(buckets({}, {kFirst, kLast}, 1e18, {}, 10), (Numbers{3, 0})) << "the root of 9.22";
+  EXPECT_EQ(buckets({}, {kFirst, -4e18, -1}, 1e18, {}, 10), (Numbers{3, 2, 0}));
+  TimestampPositionParams params;
+  params.query_time = true;
+  EXPECT_EQ(buckets(params, {kFirst, kLast}, 60, {kLast}), (Numbers{3, 0}));
+  EXPECT_EQ(buckets(params, {kFirst, kLast}, 60, {kFirst}), (Numbers{0, 0}));
+}
+
 TEST(AddTimestampPositionalEmbeddings, AgesCountToTheQuerysTime) {
   TimestampPositionParams params;
   params.query_time = true;

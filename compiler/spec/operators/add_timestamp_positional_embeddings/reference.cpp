@@ -1,5 +1,6 @@
 // The float64 reference, from docs/ops-sequences.md, and the timestamps of generated calls.
 #include <cmath>
+#include <limits>
 
 #include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"
 #include "compiler/spec/random.h"
@@ -19,6 +20,13 @@ int64_t generated_timestamp(uint64_t seed, size_t sequence, int64_t rows, int64_
   const int64_t step = kSteps[sequence % std::size(kSteps)], age = (rows - 1 - row) * step;
   if (bits % 97 == 0) return kNow + step;
   return kNow - age - (age == 0 ? 0 : static_cast<int64_t>(bits >> 8) % step);
+}
+
+// now - time, from 0 to 2^63 - 1.
+int64_t age_of(int64_t now, int64_t time) {
+  int64_t age = 0;
+  if (time >= now) return 0;
+  return __builtin_sub_overflow(now, time, &age) ? std::numeric_limits<int64_t>::max() : age;
 }
 
 }  // namespace
@@ -73,7 +81,7 @@ void AddTimestampPositionalEmbeddingsSpec::visit_rows(SequenceReference& call, c
           i < context ? std::min(i, last) : std::clamp<int64_t>(high - std::min(i, high) + context, 0, last);
       const int64_t now = params_.query_time ? call.element("query_time", static_cast<int64_t>(b))
                                              : call.element("timestamps", first + rows - 1);
-      visit(first + i, position, bucket(now - call.element("timestamps", first + i), increments, buckets));
+      visit(first + i, position, bucket(age_of(now, call.element("timestamps", first + i)), increments, buckets));
     }
     first += rows;
   }

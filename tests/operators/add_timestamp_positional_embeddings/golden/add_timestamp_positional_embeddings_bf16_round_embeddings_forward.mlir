@@ -10,6 +10,8 @@ module {
   func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "timestamp_embeddings_weight"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 9.99999997E-7 : f32
+    %c-1 = arith.constant -1 : index
+    %c9223372036854775807 = arith.constant 9223372036854775807 : index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %0 = hstu.element "seq_offsets"[%arg0]
@@ -30,21 +32,25 @@ module {
     %15 = hstu.element "timestamps"[%14]
     %16 = arith.addi %0, %arg1 : index
     %17 = hstu.element "timestamps"[%16]
-    %18 = arith.subi %15, %17 : index
-    %19 = arith.index_cast %18 : index to i64
-    %20 = arith.sitofp %19 : i64 to f32
-    %21 = arith.maxnumf %20, %cst_0 : f32
-    %22 = hstu.argument "time_bucket_increments" : f32
-    %23 = arith.divf %21, %22 : f32
-    %24 = math.sqrt %23 : f32
-    %25 = hstu.extent "timestamp_embeddings_weight"
-    %26 = arith.subi %25, %c1 : index
-    %27 = arith.index_cast %26 : index to i64
-    %28 = arith.sitofp %27 : i64 to f32
-    %29 = arith.maxnumf %24, %cst : f32
-    %30 = arith.minnumf %29, %28 : f32
-    %31 = arith.fptosi %30 : f32 to i64
-    %32 = arith.index_cast %31 : i64 to index
-    return %13, %32 : index, index
+    %18 = arith.maxsi %15, %c-1 : index
+    %19 = arith.subi %18, %c9223372036854775807 : index
+    %20 = arith.minsi %17, %15 : index
+    %21 = arith.maxsi %20, %19 : index
+    %22 = arith.subi %15, %21 : index
+    %23 = arith.index_cast %22 : index to i64
+    %24 = arith.sitofp %23 : i64 to f32
+    %25 = arith.maxnumf %24, %cst_0 : f32
+    %26 = hstu.argument "time_bucket_increments" : f32
+    %27 = arith.divf %25, %26 : f32
+    %28 = math.sqrt %27 : f32
+    %29 = hstu.extent "timestamp_embeddings_weight"
+    %30 = arith.subi %29, %c1 : index
+    %31 = arith.index_cast %30 : index to i64
+    %32 = arith.sitofp %31 : i64 to f32
+    %33 = arith.maxnumf %28, %cst : f32
+    %34 = arith.minnumf %33, %32 : f32
+    %35 = arith.fptosi %34 : f32 to i64
+    %36 = arith.index_cast %35 : i64 to index
+    return %13, %36 : index, index
   }
 }

@@ -6,6 +6,8 @@ module {
   func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "dposition_embeddings_weight"}, index {hstu.name = "dtimestamp_embeddings_weight"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 9.99999997E-7 : f32
+    %c-1 = arith.constant -1 : index
+    %c9223372036854775807 = arith.constant 9223372036854775807 : index
     %c0 = arith.constant 0 : index
     %c2 = arith.constant 2 : index
     %c1 = arith.constant 1 : index
@@ -29,21 +31,25 @@ module {
     %17 = hstu.element "query_time"[%arg0]
     %18 = arith.addi %0, %arg1 : index
     %19 = hstu.element "timestamps"[%18]
-    %20 = arith.subi %17, %19 : index
-    %21 = arith.index_cast %20 : index to i64
-    %22 = arith.sitofp %21 : i64 to f32
-    %23 = arith.maxnumf %22, %cst_0 : f32
-    %24 = hstu.argument "time_bucket_increments" : f32
-    %25 = arith.divf %23, %24 : f32
-    %26 = math.sqrt %25 : f32
-    %27 = hstu.extent "dtimestamp_embeddings_weight"
-    %28 = arith.subi %27, %c1 : index
-    %29 = arith.index_cast %28 : index to i64
-    %30 = arith.sitofp %29 : i64 to f32
-    %31 = arith.maxnumf %26, %cst : f32
-    %32 = arith.minnumf %31, %30 : f32
-    %33 = arith.fptosi %32 : f32 to i64
-    %34 = arith.index_cast %33 : i64 to index
-    return %16, %34 : index, index
+    %20 = arith.maxsi %17, %c-1 : index
+    %21 = arith.subi %20, %c9223372036854775807 : index
+    %22 = arith.minsi %19, %17 : index
+    %23 = arith.maxsi %22, %21 : index
+    %24 = arith.subi %17, %23 : index
+    %25 = arith.index_cast %24 : index to i64
+    %26 = arith.sitofp %25 : i64 to f32
+    %27 = arith.maxnumf %26, %cst_0 : f32
+    %28 = hstu.argument "time_bucket_increments" : f32
+    %29 = arith.divf %27, %28 : f32
+    %30 = math.sqrt %29 : f32
+    %31 = hstu.extent "dtimestamp_embeddings_weight"
+    %32 = arith.subi %31, %c1 : index
+    %33 = arith.index_cast %32 : index to i64
+    %34 = arith.sitofp %33 : i64 to f32
+    %35 = arith.maxnumf %30, %cst : f32
+    %36 = arith.minnumf %35, %34 : f32
+    %37 = arith.fptosi %36 : f32 to i64
+    %38 = arith.index_cast %37 : i64 to index
+    return %16, %38 : index, index
   }
 }

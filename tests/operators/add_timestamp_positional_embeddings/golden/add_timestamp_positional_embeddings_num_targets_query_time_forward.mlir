@@ -8,6 +8,8 @@ module {
   func.func @row_index(%arg0: index {hstu.name = "sequence"}, %arg1: index {hstu.name = "position"}) -> (index {hstu.name = "position_embeddings_weight"}, index {hstu.name = "timestamp_embeddings_weight"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %cst_0 = arith.constant 9.99999997E-7 : f32
+    %c-1 = arith.constant -1 : index
+    %c9223372036854775807 = arith.constant 9223372036854775807 : index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %0 = hstu.element "seq_offsets"[%arg0]
@@ -29,21 +31,25 @@ module {
     %16 = hstu.element "query_time"[%arg0]
     %17 = arith.addi %0, %arg1 : index
     %18 = hstu.element "timestamps"[%17]
-    %19 = arith.subi %16, %18 : index
-    %20 = arith.index_cast %19 : index to i64
-    %21 = arith.sitofp %20 : i64 to f32
-    %22 = arith.maxnumf %21, %cst_0 : f32
-    %23 = hstu.argument "time_bucket_increments" : f32
-    %24 = arith.divf %22, %23 : f32
-    %25 = math.sqrt %24 : f32
-    %26 = hstu.extent "timestamp_embeddings_weight"
-    %27 = arith.subi %26, %c1 : index
-    %28 = arith.index_cast %27 : index to i64
-    %29 = arith.sitofp %28 : i64 to f32
-    %30 = arith.maxnumf %25, %cst : f32
-    %31 = arith.minnumf %30, %29 : f32
-    %32 = arith.fptosi %31 : f32 to i64
-    %33 = arith.index_cast %32 : i64 to index
-    return %15, %33 : index, index
+    %19 = arith.maxsi %16, %c-1 : index
+    %20 = arith.subi %19, %c9223372036854775807 : index
+    %21 = arith.minsi %18, %16 : index
+    %22 = arith.maxsi %21, %20 : index
+    %23 = arith.subi %16, %22 : index
+    %24 = arith.index_cast %23 : index to i64
+    %25 = arith.sitofp %24 : i64 to f32
+    %26 = arith.maxnumf %25, %cst_0 : f32
+    %27 = hstu.argument "time_bucket_increments" : f32
+    %28 = arith.divf %26, %27 : f32
+    %29 = math.sqrt %28 : f32
+    %30 = hstu.extent "timestamp_embeddings_weight"
+    %31 = arith.subi %30, %c1 : index
+    %32 = arith.index_cast %31 : index to i64
+    %33 = arith.sitofp %32 : i64 to f32
+    %34 = arith.maxnumf %29, %cst : f32
+    %35 = arith.minnumf %34, %33 : f32
+    %36 = arith.fptosi %35 : f32 to i64
+    %37 = arith.index_cast %36 : i64 to index
+    return %15, %37 : index, index
   }
 }
