@@ -131,7 +131,7 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       written = written || (expected.output && !empty);
     } else if (expected.integer) {
       const int64_t value = values[index].integer;
-      if (expected.not_negative && value < 0) return {Kind::kNegativeInteger, index, 0, value};
+      if (value < (expected.not_negative ? 0 : signature_[index].min)) return {Kind::kNegativeInteger, index, 0, value};
       if (value > signature_[index].max) return {Kind::kIntegerTooLarge, index, 0, value};
       if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
     } else if (!(std::abs(values[index].real) <= std::numeric_limits<float>::max())) {

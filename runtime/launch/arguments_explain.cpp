@@ -219,7 +219,8 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
                          std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max());
       break;
     case Kind::kNegativeInteger:
-      text = fmt::format("{} is {}; it must be 0 or more", argument.name, failure.value);
+      text = fmt::format("{} is {}; it must be {} or more", argument.name, failure.value,
+                         arguments_[failure.argument].not_negative ? 0 : argument.min);
       break;
     case Kind::kIntegerTooLarge:
       text = fmt::format("{} is {}; it must be at most {}", argument.name, failure.value, argument.max);

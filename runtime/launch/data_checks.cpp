@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/spec/limits.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/text.h"
 
@@ -55,8 +56,9 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
                               axis.total_rows));
     }
     if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.max_rows) {
-      return fail(fmt::format("sequence {} has {} by {}; at most {} = {} are allowed", i - 1, counted(rows, "row"),
-                              axis.offsets, axis.max_rows_name, axis.max_rows));
+      const std::string_view equals = axis.max_rows_name.empty() ? "" : " = ";
+      return fail(fmt::format("sequence {} has {} by {}; at most {}{}{} are allowed", i - 1, counted(rows, "row"),
+                              axis.offsets, axis.max_rows_name, equals, axis.max_rows));
     }
   }
   if (axis.all_rows && !offsets.empty() && offsets.back() != axis.total_rows) {
@@ -118,7 +120,7 @@ class DataChecker {
   Status check_offsets(std::string_view name, std::string_view symbol, int64_t total_rows) {
     const int index = find_argument(signature_, name);
     if (index < 0 || checked_.contains(name)) return {};
-    JaggedAxis axis{name, symbol, total_rows, {}};
+    JaggedAxis axis{name, symbol, total_rows, {}, kMaxSeqLen};
     axis.all_rows = total_rows < std::numeric_limits<int64_t>::max() && every_row_counts(signature_);
     if (const int max = find_argument(signature_, Semantic::kMaxRows, symbol); max >= 0) {
       axis.max_rows_name = signature_[static_cast<size_t>(max)].name;

@@ -56,6 +56,19 @@ class Attention(unittest.TestCase):
             out = hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.125, attn_scale=factors)
             self.assertLess(closeness(out, plain * 4), 1e-5)
 
+    def test_a_length_that_scales_is_refused_outside_of_its_range(self):
+        def call(length):
+            return hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.125, scaling_seqlen=length)
+
+        for length, wanted in ((-2, "-1 or more"), (2**28 + 1, "at most 268435456"), (2**63 - 1, "at most 268435456")):
+            with self.assertRaisesRegex(
+                hstujit.errors.InvalidArgumentError, f"scaling_seqlen is {length}; .* {wanted}"
+            ):
+                call(length)
+        numpy.testing.assert_array_equal(call(-1), call(0))
+        numpy.testing.assert_array_equal(call(8), call(0))
+        self.assertGreater(numpy.abs(call(2**28)).max(), 0)
+
     def test_a_bias_for_fewer_heads(self):
         bias = random(3, 1, 8, 8)
         shared = hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.125, rab=bias)
@@ -136,6 +149,25 @@ class Others(unittest.TestCase):
         full_k, full_v = hstujit.construct_full_kv(k_cache, delta_k, kept, 1, v_cache, delta_v, **dims)
         numpy.testing.assert_array_equal(full_k, numpy.stack([*k[:2], delta_k[0], delta_k[1], *k[3:6], delta_k[2]]))
         self.assertEqual(full_v.shape, (8, 16))
+
+    def test_times_from_one_end_of_their_type_to_the_other(self):
+        first, last = -(2**63), 2**63 - 1
+        times = [first, last, 0, -1, first + 1, last - 1, first, last]
+        offsets = numpy.array([0, 5, 8], dtype=numpy.int64)
+        rows, ages = numpy.zeros((8, 8), dtype=numpy.float32), numpy.arange(10, dtype=numpy.float32)
+        tables = numpy.zeros((1, 8), dtype=numpy.float32), numpy.repeat(ages[:, None], 8, 1)
+        found = hstujit.add_timestamp_positional_embeddings(
+            rows,
+            *tables,
+            1.0,
+            1e18,
+            offsets,
+            timestamps=numpy.array(times, dtype=numpy.int64),
+            max_contextual_seq_len=0,
+        )
+        ends = [times[4]] * 5 + [times[7]] * 3
+        expected = [int(max(min(end - time, last), 0) ** 0.5 / 1e9) for end, time in zip(ends, times)]
+        self.assertEqual(found[:, 0].tolist(), expected)
 
     def test_offsets_of_lengths(self):
         lengths = numpy.array([3, 0, 5], dtype=numpy.int32)

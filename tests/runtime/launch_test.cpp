@@ -1,5 +1,8 @@
 // Launches against the fake driver: sentences for every bad value, packing, grids, host time.
+#include <fmt/format.h>
+
 #include <cstring>
+#include <limits>
 
 #include "compiler/spec/limits.h"
 #include "runtime/launch/data_checks.h"
@@ -168,10 +171,26 @@ TEST_F(LaunchTest, ALaunchTakesLessThanFiveMicroseconds) {
   EXPECT_LT(best, 5.0);
 }
 
+TEST_F(LaunchTest, ALengthThatScalesIsRefusedOutsideOfItsRange) {
+  hstujit_value& scaling = launch_->value("scaling_seqlen");
+  for (const int64_t value : {int64_t{-2}, std::numeric_limits<int64_t>::min()}) {
+    scaling.integer = value;
+    expect_refused(fmt::format("scaling_seqlen is {}; it must be -1 or more", value));
+  }
+  for (const int64_t value : {(int64_t{1} << 28) + 1, std::numeric_limits<int64_t>::max()}) {
+    scaling.integer = value;
+    expect_refused(fmt::format("scaling_seqlen is {}; it must be at most 268435456", value));
+  }
+  for (const int64_t value : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{1} << 28}) {
+    scaling.integer = value;
+    EXPECT_TRUE(launch().ok()) << value;
+  }
+}
+
 // Packing by itself, with a plan of every kind of slot.
 TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   using Kind = ParamSlot::Kind;
-  const Signature signature = launch_->problem.signature;
+  Signature signature = launch_->problem.signature;
   const auto slot = [&](Kind kind, std::string_view argument) {
     ParamSlot result;
     result.name = argument;
@@ -204,6 +223,7 @@ TEST_F(LaunchTest, ParametersArePackedAsThePlanSays) {
   plan.grid = {factor, heads};
 
   constexpr int64_t kManyBits = -0x123456789abcdef;
+  signature[static_cast<size_t>(find_argument(signature, "scaling_seqlen"))].min = kManyBits;
   launch_->values[static_cast<size_t>(find_argument(signature, "scaling_seqlen"))].integer = kManyBits;
   const auto launcher = make_launcher(signature, plan);
   ASSERT_TRUE(launcher.ok()) << launcher.status().message();

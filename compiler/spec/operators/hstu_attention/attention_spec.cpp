@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "compiler/spec/limits.h"
 #include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
@@ -99,7 +100,10 @@ void add_numbers(QueryRows rows, Signature& signature) {
                           rows == QueryRows::kLast ? "rows of q of every sequence" : "no sequence has more rows of q"));
   }
   signature.push_back(scalar_argument("alpha", ArgumentKind::kFloat, "factor of the dot products"));
-  signature.push_back(scalar_argument("scaling_seqlen", ArgumentKind::kInt, "divisor of P; max_seq_len when <= 0"));
+  // The public packages say -1 where there is none.
+  Argument scaling = integer_argument("scaling_seqlen", "divisor of P; max_seq_len when <= 0", kMaxSeqLen);
+  scaling.min = -1;
+  signature.push_back(std::move(scaling));
 }
 
 void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction direction, Signature& signature) {
