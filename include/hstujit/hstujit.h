@@ -51,7 +51,8 @@ typedef enum hstujit_status {
   HSTUJIT_OUT_OF_MEMORY = 12,
   HSTUJIT_CHECK_FAILED = 13,
   HSTUJIT_IO = 14,
-  HSTUJIT_INTERNAL = 15
+  HSTUJIT_INTERNAL = 15,
+  HSTUJIT_CANCELLED = 16 /* hstujit_run_options.cancel, or a progress callback that threw */
 } hstujit_status;
 
 typedef struct hstujit_context hstujit_context; /* cache layers, policy, compiled kernels */
@@ -87,9 +88,10 @@ typedef enum hstujit_miss_policy {
 
 /* One event per call: category ("compile", "cache", "dispatch", "tune"), then one line without newline. Called from any
  * thread, of several at a time. It may call the library: an event waits until its thread holds nothing that such a call
- * would wait for. */
+ * would wait for. A std::exception of it is dropped. */
 typedef void (*hstujit_log_callback)(void* user, const char* category, const char* line);
-/* done of total steps; `what` names the current one. Called from the thread that called the reporting function. */
+/* done of total steps; `what` names the current one. Called from the thread that called the reporting function. A
+ * std::exception of it ends the call with HSTUJIT_CANCELLED; hstujit.hpp passes any exception on to its caller. */
 typedef void (*hstujit_progress_callback)(void* user, size_t done, size_t total, const char* what);
 
 typedef struct hstujit_context_options {
@@ -161,6 +163,17 @@ HSTUJIT_API hstujit_status hstujit_op_from_config(hstujit_context* context, cons
  * HSTUJIT_DETERMINISTIC and the context's option. */
 HSTUJIT_API hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                              hstujit_backend backend, hstujit_op** out);
+
+typedef struct hstujit_op_options {
+  size_t size;
+  hstujit_direction direction;
+  hstujit_backend backend;
+  int deterministic; /* 1: only kernels whose results have the same bits every time; 0: the context's option says it */
+} hstujit_op_options;
+
+/* hstujit_op_create with a struct of options, which may grow. */
+HSTUJIT_API hstujit_status hstujit_op_create_with(hstujit_context* context, const char* json,
+                                                  const hstujit_op_options* options, hstujit_op** out);
 /* Launches that are under way go on, and CUDA graphs with its kernels stay good while the context or another op of it
  * is there. The last of these unloads kernels: not before launches are done, nor while such a graph may run. */
 HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
@@ -172,6 +185,8 @@ HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
  * and axis ("L") are of integers about rows of sequences; semantic is "seed" of those that random numbers follow from.
  */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
+/* The signature of the op that hstujit_op_create would make of this instance. It needs no context. */
+HSTUJIT_API hstujit_status hstujit_instance_signature(const char* json, hstujit_direction direction, hstujit_text* out);
 /* Position of argument `name`, or -1. */
 HSTUJIT_API int hstujit_op_argument(const hstujit_op* op, const char* name);
 /* The same; HSTUJIT_INVALID_ARGUMENT where there is none, with a sentence that says which there are. */
@@ -262,6 +277,10 @@ typedef struct hstujit_run_options {
    * same way, and no key belongs to two parts. At most HSTUJIT_MAX_SHARDS; 0 and 0: all keys. */
   int shard_index;
   int shard_count;
+  /* prewarm, tune: once this int is not 0, no further compile begins, workers are killed, and the call returns
+   * HSTUJIT_CANCELLED after the compiles of its own process. Any thread and any signal handler may set it. What was
+   * finished is kept in the cache. NULL: nobody cancels. */
+  const volatile int* cancel;
 } hstujit_run_options;
 
 HSTUJIT_API hstujit_status hstujit_prewarm(hstujit_context*, const hstujit_config*, const hstujit_run_options*,

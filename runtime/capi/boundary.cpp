@@ -99,6 +99,7 @@ const char* hstujit_last_error(void) {
 }
 
 const char* hstujit_status_name(hstujit_status status) {
+  if (hstujit::capi::number_of(status) == HSTUJIT_CANCELLED) return "cancelled";
   return hstujit::code_name(static_cast<hstujit::Code>(hstujit::capi::number_of(status))).data();
 }
 

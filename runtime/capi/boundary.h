@@ -45,6 +45,7 @@ inline constexpr size_t kFirstProblem = 24;
 inline constexpr size_t kFirstRunOptions = 96;
 inline constexpr size_t kFirstExportOptions = 16;
 inline constexpr size_t kFirstArgument = 24;
+inline constexpr size_t kFirstOpOptions = 24;
 
 // Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct, and
 // one that a struct with such members has: one in the midst of a member is none of a caller's of any version.

@@ -1,5 +1,6 @@
 // Contexts.
 #include <cstddef>
+#include <exception>
 
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/callbacks.h"
@@ -38,7 +39,11 @@ Status read_options(const hstujit_context_options* from, EngineOptions* options)
   if (given.log != nullptr) {
     options->log = [log = given.log, user = given.log_user](LogCategory category, const std::string& line) {
       const Callback callback;
-      if (callback.is_open()) log(user, std::string(to_string(category)).c_str(), line.c_str());
+      if (!callback.is_open()) return;
+      try {
+        log(user, std::string(to_string(category)).c_str(), line.c_str());
+      } catch (const std::exception&) {  // no caller on this thread expects it, and the work goes on
+      }
     };
   }
   return {};

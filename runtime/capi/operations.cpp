@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "autotune_cache/layers_passed_over.h"
 #include "compiler/spec/limits.h"
@@ -19,7 +20,8 @@ static_assert(kMaxRowsOfRun == kMaxSeqLen);
 
 std::string text_or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
-Result<OperationOptions> read_options(const hstujit_run_options* from) {
+// `thrown` receives the sentence about an exception of the progress callback. It outlives the options.
+Result<OperationOptions> read_options(const hstujit_run_options* from, std::string& thrown) {
   OperationOptions options;
   if (from == nullptr) return options;
   HSTUJIT_ASSIGN_OR_RETURN(const auto given, read_struct("hstujit_run_options", from, kFirstRunOptions));
@@ -57,11 +59,18 @@ Result<OperationOptions> read_options(const hstujit_run_options* from) {
   options.directory = text_or_empty(given.directory);
   options.seed = given.seed;
   options.max_rows = given.max_rows;
+  options.cancellation = Cancellation(given.cancel);
   if (given.progress != nullptr) {
-    options.progress = [progress = given.progress, user = given.progress_user](size_t done, size_t total,
-                                                                               const std::string& what) {
+    options.progress = [&thrown, progress = given.progress, user = given.progress_user,
+                        cancellation = options.cancellation](size_t done, size_t total, const std::string& what) {
       const Callback callback;
-      if (callback.is_open()) progress(user, done, total, what.c_str());
+      if (!callback.is_open() || !thrown.empty()) return;
+      try {
+        progress(user, done, total, what.c_str());
+      } catch (const std::exception& error) {  // of others, the end of a thread must pass
+        thrown = fmt::format("the progress callback threw an exception: {}", error.what());
+        cancellation.cancel();
+      }
     };
   }
   return options;
@@ -84,7 +93,8 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(config, "a handle of hstujit_config_load or hstujit_config_parse");
     HSTUJIT_REQUIRE(report, "where the text goes");
-    HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given));
+    std::string thrown;
+    HSTUJIT_ASSIGN_OR_RETURN(const OperationOptions options, read_options(given, thrown));
     OperationResult result = operation(context->engine, *config, options);
     const CacheLayers& layers = context->engine->kernels().store().layers();
     if (!result.report.empty()) {  // an empty one says that nothing was done
@@ -92,7 +102,7 @@ hstujit_status operate(hstujit_context* context, const hstujit_config* config, c
         result.report["passed_over"].push_back({{"path", layer.path}, {"problem", layer.problem}});
     }
     HSTUJIT_RETURN_IF_ERROR(give_report(result.report, report));
-    return summary_of(result, layers);
+    return thrown.empty() ? summary_of(result, layers) : Status(kCancelled, std::move(thrown));
   });
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/dispatch/miss_record.h"
 #include "runtime/dispatch/op.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/cancellation.h"
 #include "runtime/tuning/data/device_problem.h"
 
 namespace hstujit {
@@ -38,6 +39,7 @@ struct OperationOptions {
   uint64_t seed = 0;
   int64_t max_rows = 0;
   Shard shard;
+  Cancellation cancellation;  // of prewarm and tune
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
 };
 

@@ -34,8 +34,10 @@ struct PrewarmKey {
 // Keys whose choices have one kernel: one thread works on them, since the others would wait for it.
 using KeyGroup = std::vector<PrewarmKey>;
 
-void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Supply supply) {
+void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Supply supply,
+                  const Cancellation& cancellation) {
   for (PrewarmKey& wanted : group) {
+    if (cancellation.requested()) return;
     const Task& task = wanted.task;
     try {
       wanted.kernel = supply_kernel(engine, task.instance->spec, task.direction, device, task.bucket, task.restriction,
@@ -48,7 +50,8 @@ void supply_group(Engine& engine, const DeviceSpec& device, KeyGroup& group, Sup
   }
 }
 
-// All of them on as many threads as compiles may be under way at once; progress comes from the calling thread.
+// All of them on as many threads as compiles may be under way at once; progress comes from the calling thread. Once the
+// operation is cancelled, no further compile begins.
 void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>& groups, Supply supply,
                 const OperationOptions& options) {
   const int max = engine.kernels().compile_jobs();
@@ -60,7 +63,8 @@ void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>&
   finished.reserve(groups.size());  // an exception would end a thread, and the process with it
   const auto work = [&](size_t) {
     for (size_t index = next++; index < groups.size(); index = next++) {
-      supply_group(engine, device, groups[index], supply);
+      // A cancelled group counts as finished, so that nobody waits for it.
+      supply_group(engine, device, groups[index], supply, options.cancellation);
       const std::lock_guard lock(mutex);
       finished.push_back(index);
       changed.notify_one();
@@ -75,6 +79,7 @@ void supply_all(Engine& engine, const DeviceSpec& device, std::vector<KeyGroup>&
       changed.wait(lock, [&] { return finished.size() > reported; });
       index = finished[reported];
     }
+    if (options.cancellation.requested()) continue;
     report_progress(options, reported + 1, groups.size(), groups[index].front().task.label());
   }
 }
@@ -127,6 +132,7 @@ Status choose_all(Engine& engine, const std::vector<Task>& tasks, const DeviceSp
   std::map<std::string, size_t> group_of;  // by digest of the choice's kernel
   TaskProgress progress(options, "choose", tasks.size());
   for (const Task& task : tasks) {
+    if (options.cancellation.requested()) return options.cancellation.status("prewarm");
     Json row = task.to_json();
     const auto choice = within_memory("its kernel", [&] {
       return choose_kernel(engine, *task.instance->spec, task.direction, device, task.bucket, task.restriction,
@@ -207,6 +213,7 @@ OperationResult prewarm(Engine& engine, const Config& config, const OperationOpt
   if (const Status status = choose_all(engine, all, *device, options, found, result); !status.ok())
     return {Json::object(), status};
   supply_all(engine, *device, found.groups, options.check ? Supply::kLook : Supply::kMake, options);
+  if (options.cancellation.requested()) return {Json::object(), options.cancellation.status("prewarm")};
   if (const Status status = write_rows(engine, *device, found, result); !status.ok()) return {Json::object(), status};
   share_outcomes(found);
   result.report = report_of(*device, options.check, std::move(found));

@@ -75,6 +75,7 @@ TunerOptions tuner_options(const OperationOptions& options, const Tuning& tuning
   if (tuning.exhaustive) tuner.far_estimate = tuner.worst_estimate = std::numeric_limits<double>::infinity();
   tuner.budget_s = std::max(0.0, seconds_left) / static_cast<double>(keys_left);
   tuner.jobs = options.jobs;
+  tuner.cancellation = options.cancellation;
   // By reference: the task outlives the tuning.
   tuner.progress = [&](size_t done, size_t total, const std::string& what) {
     report_progress(options, done, total, fmt::format("{}: {}", task.label(), what));
@@ -139,7 +140,7 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
   const auto start = Clock::now();
   const double budget = options.budget_s > 0 ? options.budget_s : config.tuning.budget_s;
   Json rows = Json::array();
-  for (size_t i = 0; i < keys.size(); ++i) {
+  for (size_t i = 0; i < keys.size() && !options.cancellation.requested(); ++i) {
     const Task& task = keys[i];
     const TunerOptions tuner =
         tuner_options(options, config.tuning, task, budget - seconds_since(start), keys.size() - i);
@@ -151,11 +152,13 @@ OperationResult tune(Engine& engine, const Config& config, const OperationOption
       rows.push_back(row_json(task, *tuned));
       continue;
     }
+    if (options.cancellation.requested()) break;
     Json row = task.to_json();
     row["error"] = error_json(tuned.status());
     rows.push_back(std::move(row));
     result.fail(tuned.status().with_context(task.label()));
   }
+  if (options.cancellation.requested()) return {Json::object(), options.cancellation.status("tune")};
   result.report = {
       {"device", to_json(*device)}, {"budget_s", budget}, {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
   fail_for_what_is_not_kept(engine, result);
@@ -181,7 +184,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     if (options.op_name.empty() || recording.config.instances[i].name == options.op_name) chosen.push_back(i);
   }
   Json rows = Json::array();
-  for (size_t done = 0; done < chosen.size(); ++done) {
+  for (size_t done = 0; done < chosen.size() && !options.cancellation.requested(); ++done) {
     const MissRecord& miss = recording.misses[chosen[done]];
     const Instance& instance = recording.config.instances[chosen[done]];
     const Task task{InstancePtr(InstancePtr(), &instance),
@@ -219,6 +222,7 @@ OperationResult tune_recording(Engine& engine, const Recording& recording, const
     rows.push_back(std::move(row));
     report_progress(options, done + 1, chosen.size(), task.label());
   }
+  if (options.cancellation.requested()) return {Json::object(), options.cancellation.status("tune")};
   result.report = {{"device", to_json(*device)}, {"recording", recording.origin},   {"warning", recording.warning},
                    {"budget_s", budget},         {"seconds", seconds_since(start)}, {"keys", std::move(rows)}};
   fail_for_what_is_not_kept(engine, result);

@@ -41,7 +41,8 @@ class CapiTest : public ::testing::Test {
     ASSERT_EQ(hstujit_doctor(context_, &text), HSTUJIT_OK) << hstujit_last_error();
     const std::string generator = parse(&text)["library"]["generator"];
     hstujit_context_destroy(context_);
-    ::setenv("HSTUJIT_COMPILER_LIBRARY", binary_path("/test_libraries/libhstujit_fake_compiler.so").c_str(), 1);
+    ::setenv("HSTUJIT_COMPILER_LIBRARY", hstujit::binary_path("/test_libraries/libhstujit_fake_compiler.so").c_str(),
+             1);
     ::setenv("FAKE_COMPILER_GENERATOR", generator.c_str(), 1);
     ::setenv("FAKE_COMPILER_SCRIPT", "{}", 1);
     context_ = make_context();

@@ -25,7 +25,8 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(hstujit_argument, output), 20u);
   EXPECT_EQ(sizeof(hstujit_context_options), 56u);
   EXPECT_EQ(offsetof(hstujit_context_options, deterministic), 48u);
-  EXPECT_EQ(sizeof(hstujit_run_options), 104u);
+  EXPECT_EQ(sizeof(hstujit_run_options), 112u);
+  EXPECT_EQ(sizeof(hstujit_op_options), 24u);
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
   EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);
@@ -51,6 +52,35 @@ TEST_F(CapiTest, NoCallbackIsCalledOnceTheyAreStopped) {
         std::exit(calls);
       },
       testing::ExitedWithCode(1), "");
+}
+
+TEST_F(CapiTest, ASignatureNeedsNoContext) {
+  hstujit_op* op = nullptr;
+  ASSERT_EQ(hstujit_op_create(context_, kOp, HSTUJIT_BACKWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK);
+  hstujit_text of_op = {}, alone = {};
+  ASSERT_EQ(hstujit_op_signature(op, &of_op), HSTUJIT_OK);
+  hstujit_op_destroy(op);
+  ASSERT_EQ(hstujit_instance_signature(kOp, HSTUJIT_BACKWARD, &alone), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(parse(&of_op), parse(&alone));
+  const char* const wrong = R"({"op": "silu", "width": 0})";
+  EXPECT_EQ(hstujit_instance_signature(wrong, HSTUJIT_FORWARD, &alone), HSTUJIT_INVALID_CONFIG);
+  const std::string sentence = hstujit_last_error();
+  EXPECT_EQ(hstujit_op_create(context_, wrong, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_INVALID_CONFIG);
+  EXPECT_EQ(sentence, hstujit_last_error());
+  EXPECT_EQ(hstujit_instance_signature(nullptr, HSTUJIT_FORWARD, &alone), HSTUJIT_INVALID_ARGUMENT);
+}
+
+TEST_F(CapiTest, OptionsOfAnOpAreChecked) {
+  hstujit_op* op = nullptr;
+  auto options = HSTUJIT_INIT(hstujit_op_options);
+  options.deterministic = 1;
+  ASSERT_EQ(hstujit_op_create_with(context_, kOp, &options, &op), HSTUJIT_OK) << hstujit_last_error();
+  hstujit_op_destroy(op);
+  options.deterministic = 2;
+  EXPECT_EQ(hstujit_op_create_with(context_, kOp, &options, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(), "deterministic is 2; it must be 0 or 1");
+  EXPECT_EQ(hstujit_op_create_with(context_, kOp, nullptr, &op), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("options is a null pointer"));
 }
 
 TEST_F(CapiTest, AnInstanceMayAskForAKernelForSmallBatches) {

@@ -2,7 +2,8 @@
 //
 //   FAKE_COMPILER_GENERATOR   the generator that it says
 //   FAKE_COMPILER_SCRIPT      JSON object: what it does when it compiles a config (its JSON text; "*": any other):
-//                             "fail", "hang", "crash", "exit", "kill"; for what is not listed it makes a "cubin".
+//                             "fail", "hang", "crash", "exit", "kill", or "slow", which takes 2 s; for that and what is
+//                             not listed it makes a "cubin".
 //                             Without the variable it compiles nothing.
 #include <signal.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How the process ends, if it does.
+// How the process ends, if it does, and how late the compile is.
 void act(const std::string& action) {
   // A sanitizer would report it and exit.
   ::signal(SIGSEGV, SIG_DFL);
@@ -25,6 +26,7 @@ void act(const std::string& action) {
   if (action == "exit") ::_exit(7);
   if (action == "kill") ::raise(SIGKILL);
   while (action == "hang") ::pause();
+  if (action == "slow") ::sleep(2);
 }
 
 }  // namespace

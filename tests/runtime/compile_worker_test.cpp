@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "compiler/generator/generator_digest.h"
 #include "runtime/tuning/worker/worker_compile.h"
@@ -95,6 +96,25 @@ TEST_F(CompileWorkerTest, ACompilerThatAlwaysHangsEndsTheRunSoonAfterTheBudget) 
   const auto report = tune();
   EXPECT_EQ(report.status().code(), Code::kCompileFailed);
   EXPECT_THAT(report.status().message(), HasSubstr("2 compiles took more than 0.2 s each after the budget had ended"));
+}
+
+TEST_F(CompileWorkerTest, ACancelledRunEndsSoonAndRejectsNothing) {
+  script({{"*", "hang"}});
+  static volatile int cancel = 0;
+  options_.cancellation = Cancellation(&cancel);
+  Result<TuneReport> report = Status();
+  std::jthread tuning([&] { report = tune(); });
+  std::this_thread::sleep_for(milliseconds(500));
+  const auto start = Clock::now();
+  cancel = 1;
+  tuning.join();
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(10)) << "a compile may take 60 s";
+  EXPECT_EQ(report.status().code(), kCancelled);
+  script({});
+  options_.cancellation = {};
+  report = tune();
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  for (size_t i = 0; i < space_.size(); ++i) EXPECT_EQ(rejection(report->record, i), nullptr) << i;
 }
 
 TEST_F(CompileWorkerTest, GivesWhatACompileOfThisProcessGives) {

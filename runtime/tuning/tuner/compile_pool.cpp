@@ -18,14 +18,16 @@ namespace hstujit {
 namespace {
 
 // None when this process compiles: as it was asked to, for want of the program, or because no other one can.
-std::optional<CompileWorkerSetup> worker_setup(Engine& engine, double limit_s) {
+std::optional<CompileWorkerSetup> worker_setup(Engine& engine, const TunerOptions& options) {
   const auto program = worker_program(engine.environment());
   const Result<KernelCompilerPtr> compiler = engine.compiler();
   if (!program || !is_program(*program) || !compiler.ok()) return std::nullopt;
   const std::optional<CompilerRecipe> recipe = (*compiler)->recipe();
   if (!recipe) return std::nullopt;
-  return CompileWorkerSetup{*program, *recipe,
-                            std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(limit_s))};
+  return CompileWorkerSetup{
+      *program, *recipe,
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.compile_limit_s)),
+      options.cancellation};
 }
 
 }  // namespace
@@ -33,7 +35,12 @@ std::optional<CompileWorkerSetup> worker_setup(Engine& engine, double limit_s) {
 CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::vector<Candidate>& candidates,
                          size_t first, const TuningRecord* earlier, const TunerOptions& options,
                          std::chrono::steady_clock::time_point deadline)
-    : engine_(engine), problem_(problem), candidates_(candidates), earlier_(earlier), deadline_(deadline) {
+    : engine_(engine),
+      problem_(problem),
+      candidates_(candidates),
+      earlier_(earlier),
+      deadline_(deadline),
+      cancellation_(options.cancellation) {
   if (const Result<KernelCompilerPtr> compiler = engine.compiler(); compiler.ok()) {
     if (const Result<NvrtcLibrary> nvrtc = (*compiler)->nvrtc(); nvrtc.ok()) nvrtc_ = nvrtc->version;
   }
@@ -54,7 +61,7 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
   const int max = std::max(1, engine.kernels().compile_jobs() - 1);
   running_ = std::min(options.jobs > 0 ? std::min(options.jobs, max) : max, static_cast<int>(order_.size()));
   const int count = running_;
-  const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options.compile_limit_s);
+  const std::optional<CompileWorkerSetup> setup = worker_setup(engine, options);
   for (int i = 0; i <= count; ++i) workers_.push_back(setup ? std::make_unique<CompileWorker>(*setup) : nullptr);
   engine.log().event(LogCategory::kTune, "compile",
                      {{"jobs", count}, {"worker", setup ? setup->program : "none: this process compiles"}});
@@ -68,7 +75,7 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
 CompilePool::~CompilePool() { stop_ = true; }
 
 void CompilePool::work(const Worker& worker) {
-  while (!stop_) {
+  while (!stop_ && !cancellation_.requested()) {
     const size_t position = next_++;
     const bool in_time = std::chrono::steady_clock::now() < deadline_;
     if (position >= order_.size() || (position >= pinned_ && !in_time)) break;
@@ -92,6 +99,10 @@ Result<Blobs> CompilePool::emit(const CompileRequest& request, const Worker& wor
 PoolResult CompilePool::produce(size_t index, Effort effort, const Worker& worker) const {
   PoolResult result;
   result.index = index;
+  if (cancellation_.requested()) {
+    result.binary = cancellation_.status("tuning");
+    return result;
+  }
   try {
     const CompileRequest request{problem_.spec, problem_.direction, candidates_[index].config, problem_.device,
                                  engine_.lineinfo()};

@@ -59,6 +59,7 @@ class CompilePool {
   const std::vector<Candidate>& candidates_;
   const TuningRecord* earlier_;
   std::chrono::steady_clock::time_point deadline_;
+  Cancellation cancellation_;
   std::vector<size_t> order_;  // of the candidates
   size_t pinned_ = 0;          // so many of them come also after the deadline
   std::string nvrtc_;  // its version: another one may spill, fail and schedule differently; empty when there is none

@@ -15,9 +15,10 @@ namespace {
 
 constexpr double kMissBudgetSeconds = 10;
 
-BenchFactory worker_benches(const std::string& program, const WorkerProblem& problem) {
+BenchFactory worker_benches(const std::string& program, const WorkerProblem& problem,
+                            const Cancellation& cancellation) {
   return [=]() -> Result<std::unique_ptr<CandidateBench>> {
-    HSTUJIT_ASSIGN_OR_RETURN(auto bench, WorkerBench::open(program, to_json(problem)));
+    HSTUJIT_ASSIGN_OR_RETURN(auto bench, WorkerBench::open(program, to_json(problem), {}, cancellation));
     return std::unique_ptr<CandidateBench>(std::move(bench));
   };
 }
@@ -51,8 +52,10 @@ Result<TuneReport> tune_on_device(Engine& engine, const Instance& instance, Dire
   engine.log().event(LogCategory::kTune, "bench",
                      {{"worker", program.value_or("none: candidates run in this process")}});
   const int64_t rows = has_max_seq_len(instance.spec->signature(direction)) ? 0 : lengths.total_rows();
-  return tune_problem(engine, program ? worker_benches(*program, problem) : benches_of_this_process(driver, problem),
-                      {instance.spec, direction, device, bucket, workload_name(lengths), restriction, rows}, options);
+  return tune_problem(
+      engine,
+      program ? worker_benches(*program, problem, options.cancellation) : benches_of_this_process(driver, problem),
+      {instance.spec, direction, device, bucket, workload_name(lengths), restriction, rows}, options);
 }
 
 Status tune_on_miss(Engine& engine, const Instance& instance, Direction direction, int ordinal,

@@ -71,6 +71,7 @@ void TuningRun::begin(const PoolResult& result) {
 }
 
 void TuningRun::reject(size_t index, const std::string& source_digest, std::string reason, Status failure) {
+  if (is_cancelled()) return;  // a worker that was killed for that tells nothing about its candidate
   engine_.log().event(
       LogCategory::kTune, "rejected",
       {{"config", describe(candidates_[index].config)}, {"reason", reason}, {"detail", failure.message()}});
@@ -93,6 +94,7 @@ Status TuningRun::replace_bench(const std::string& why) {
   // Before anything else runs: what broke this bench may be worse than the bench can say.
   HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
   bench_.reset();
+  if (is_cancelled()) return {};
   for (Entry& entry : finalists_) entry.number = kNotLoaded;
   if (report_.restarts >= options_.bench_restarts) {
     end(fmt::format("candidates broke the bench {} times, and bench_restarts is {}; the last failure: {}",
@@ -197,12 +199,17 @@ Result<TuneReport> TuningRun::run() {
     first = candidates_.size();
     take_far();
   }
+  if (is_cancelled()) {
+    HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
+    return options_.cancellation.status("tuning");
+  }
   if (!baseline_) return no_baseline();
   report_.left_out += static_cast<int>(far_.size());
   report_.candidates = static_cast<int>(candidates_.size());
   report_.skipped = report_.candidates - done_;
   HSTUJIT_RETURN_IF_ERROR(findings_.store().status());
   if (!ended()) HSTUJIT_RETURN_IF_ERROR(time_finalists());
+  if (is_cancelled()) return options_.cancellation.status("tuning");
   bench_.reset();
   HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.store());
   if (const TuningRecord* const staying = findings_.staying()) {

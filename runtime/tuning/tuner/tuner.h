@@ -21,6 +21,7 @@
 #include "autotune_cache/tuning_record.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/dispatch/problem_bucket.h"
+#include "runtime/engine/cancellation.h"
 #include "runtime/engine/engine.h"
 #include "runtime/tuning/timing/candidate_bench.h"
 
@@ -59,6 +60,7 @@ struct TunerOptions {
   int checkpoint_findings = 8;  // findings are stored when there are so many new ones
   double checkpoint_s = 2;      // and so long after the last time
   std::function<void(size_t done, size_t total, const std::string& what)> progress;
+  Cancellation cancellation;  // once requested, nothing that happens counts as a finding
 };
 
 struct TuneReport {
@@ -84,8 +86,9 @@ struct TuneReport {
   double seconds = 0;
 };
 
-// kUnsupported: no candidate. The heuristic's failure, with its code: no candidate passed. kNoCompiler, kNoDriver and
-// the like: nothing could be timed. A candidate's failure is its rejection in the record.
+// kCancelled: the caller cancelled; findings from before are stored. kUnsupported: no candidate. The heuristic's
+// failure, with its code: no candidate passed. kNoCompiler, kNoDriver and the like: nothing could be timed. A
+// candidate's failure is its rejection in the record.
 Result<TuneReport> tune_problem(Engine& engine, const BenchFactory& factory, const TuneProblem& problem,
                                 const TunerOptions& options);
 

@@ -51,7 +51,8 @@ class TuningRun {
   void take_far();
   Status try_from(size_t first);
   std::string config_text(size_t index) const { return key_text(candidates_[index].config); }
-  bool ended() const { return !report_.ended_early.empty(); }
+  bool ended() const { return !report_.ended_early.empty() || is_cancelled(); }
+  bool is_cancelled() const { return options_.cancellation.requested(); }
   void end(std::string why);
   void begin(const PoolResult& result);
   void reject(size_t index, const std::string& source_digest, std::string reason, Status failure);

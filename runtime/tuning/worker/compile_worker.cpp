@@ -5,7 +5,8 @@
 namespace hstujit {
 
 Status CompileWorker::start() {
-  HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker, WorkerProcess::start(setup_.program));
+  HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker,
+                           WorkerProcess::start(setup_.program, kWorkerStartLimit, setup_.cancellation));
   const WorkerAnswer answer =
       worker.ask({{{"do", "compiler"}, {"library", setup_.recipe.library}, {"nvrtc", setup_.recipe.nvrtc}}, ""},
                  kWorkerStartLimit);

@@ -18,6 +18,7 @@ struct CompileWorkerSetup {
   std::string program;  // hstujit-worker
   CompilerRecipe recipe;
   std::chrono::milliseconds limit{60'000};  // of one call
+  Cancellation cancellation = {};           // kills the process
 };
 
 // For one thread.

@@ -21,8 +21,8 @@ bool is_time(double milliseconds) {
 }  // namespace
 
 Result<std::unique_ptr<WorkerBench>> WorkerBench::open(const std::string& program, const Json& problem,
-                                                       const WorkerLimits& limits) {
-  HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker, WorkerProcess::start(program));
+                                                       const WorkerLimits& limits, const Cancellation& cancellation) {
+  HSTUJIT_ASSIGN_OR_RETURN(WorkerProcess worker, WorkerProcess::start(program, kWorkerStartLimit, cancellation));
   std::unique_ptr<WorkerBench> bench(new WorkerBench(std::move(worker), limits));
   HSTUJIT_RETURN_IF_ERROR(bench->ask({{{"do", "open"}, {"problem", problem}}, ""}, limits.open).status());
   return bench;

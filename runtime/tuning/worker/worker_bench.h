@@ -24,7 +24,8 @@ class WorkerBench final : public CandidateBench {
   // `problem` goes to the worker as it is (runtime/tuning/worker/worker_server.h). Failure: the program's, or whatever
   // the worker answers.
   static Result<std::unique_ptr<WorkerBench>> open(const std::string& program, const nlohmann::ordered_json& problem,
-                                                   const WorkerLimits& limits = {});
+                                                   const WorkerLimits& limits = {},
+                                                   const Cancellation& cancellation = {});
 
   Result<int> load(const CompiledCandidate& candidate) override;
   void unload(int number) override;

@@ -29,12 +29,14 @@ size_t get_size(const char* from) {
 }  // namespace
 
 bool WorkerChannel::wait(short events, Deadline deadline, End* end) const {
+  const int64_t step = cancellation_.is_possible() ? 100 : int64_t{1} << 30;  // ms between looks at it
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd poller{socket_.number(), events, 0};
-    const int ready = ::poll(&poller, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30)));
+    const int ready = ::poll(&poller, 1, static_cast<int>(std::clamp<int64_t>(left, 0, step)));
     if (ready > 0) return true;
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && left > step && !cancellation_.requested()) continue;
     *end = ready == 0 ? End::kTimeout : End::kClosed;
     return false;
   }

@@ -10,6 +10,7 @@
 
 #include "compiler/support/descriptor.h"
 #include "compiler/support/json.h"
+#include "runtime/engine/cancellation.h"
 
 namespace hstujit {
 
@@ -26,7 +27,9 @@ class WorkerChannel {
   using Deadline = std::chrono::steady_clock::time_point;
   enum class End { kClosed, kTimeout, kMalformed };  // why there is no message, or why one was not taken
 
-  explicit WorkerChannel(Descriptor socket) : socket_(std::move(socket)) {}
+  // Once `cancellation` is requested, waiting ends as at a deadline.
+  explicit WorkerChannel(Descriptor socket, Cancellation cancellation = {})
+      : socket_(std::move(socket)), cancellation_(std::move(cancellation)) {}
 
   // False when the other end is gone or did not take the message in time.
   bool send(const WorkerMessage& message, Deadline deadline);
@@ -42,6 +45,7 @@ class WorkerChannel {
   bool read_part(std::string* part, size_t size, Deadline deadline, End* end);
 
   Descriptor socket_;
+  Cancellation cancellation_;
 };
 
 }  // namespace hstujit

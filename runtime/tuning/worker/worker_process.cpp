@@ -99,7 +99,8 @@ class SpawnSettings {
 
 }  // namespace
 
-Result<WorkerProcess> WorkerProcess::start(const std::string& program, milliseconds limit) {
+Result<WorkerProcess> WorkerProcess::start(const std::string& program, milliseconds limit,
+                                           const Cancellation& cancellation) {
   HSTUJIT_RETURN_IF_ERROR(check_regular_file("start the worker process", program));
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -112,7 +113,7 @@ Result<WorkerProcess> WorkerProcess::start(const std::string& program, milliseco
     return file_error("start the worker process", program, error);
   }
   theirs.reset();  // or it would not show that the worker has ended
-  WorkerProcess worker(id, std::move(ours));
+  WorkerProcess worker(id, std::move(ours), cancellation);
   const WorkerAnswer answer = worker.ask({{{"do", "generator"}}, ""}, limit);
   if (!answer.answered()) {
     const bool hurried = answer.fate == WorkerAnswer::Fate::kTimedOut && limit < kWorkerStartLimit;

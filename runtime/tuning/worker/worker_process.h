@@ -40,7 +40,9 @@ class WorkerProcess {
   // Runs `program`, which inherits the environment, standard output and error, and no other descriptor than the socket.
   // Returns when it has said what build it is of, within `limit`. kNotFound when there is no such program, kNoCompiler
   // when it is of another build, kIo for everything else.
-  static Result<WorkerProcess> start(const std::string& program, std::chrono::milliseconds limit = kWorkerStartLimit);
+  // Where `cancellation` is requested, every call that waits for the process kills it, as after `limit`.
+  static Result<WorkerProcess> start(const std::string& program, std::chrono::milliseconds limit = kWorkerStartLimit,
+                                     const Cancellation& cancellation = {});
 
   WorkerProcess(WorkerProcess&& other) noexcept;
   WorkerProcess& operator=(WorkerProcess&& other) noexcept;
@@ -59,7 +61,8 @@ class WorkerProcess {
   WorkerEnding end(std::chrono::milliseconds grace);
 
  private:
-  WorkerProcess(pid_t id, Descriptor socket) : id_(id), channel_(std::move(socket)) {}
+  WorkerProcess(pid_t id, Descriptor socket, const Cancellation& cancellation)
+      : id_(id), channel_(std::move(socket), cancellation) {}
 
   pid_t id_ = -1;  // -1: reaped
   WorkerChannel channel_;
