@@ -38,7 +38,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "config_load_recording": [_STRING, _OUT],
     "config_describe": [_HANDLE, _TEXT],
     "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
-    "op_create": [_HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
+    "op_create_with": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), _OUT],
+    "instance_signature": [_STRING, ctypes.c_int, _TEXT],
     "op_signature": [_HANDLE, _TEXT],
     "prepare": [_HANDLE, ctypes.POINTER(_structs.Problem)],
     "workspace_size": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
@@ -117,9 +118,17 @@ def _file_of(function: Any) -> pathlib.Path:
     return pathlib.Path(os.fsdecode(info.name)).resolve()
 
 
+def _is_main_interpreter() -> bool:
+    current, main = ctypes.pythonapi.PyInterpreterState_Get, ctypes.pythonapi.PyInterpreterState_Main
+    current.restype = main.restype = _HANDLE
+    return bool(current() == main())
+
+
 library = _load()
-# A thread of the library that called Python while the interpreter ends would end the process.
-atexit.register(library.hstujit_callbacks_stop)
+# A thread of the library that called Python while the interpreter ends would end the process. Callbacks stop for the
+# whole process, so the end of a sub-interpreter must not stop them.
+if _is_main_interpreter():
+    atexit.register(library.hstujit_callbacks_stop)
 
 
 def path() -> pathlib.Path:

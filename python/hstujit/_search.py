@@ -8,13 +8,15 @@ one parameter at a time. So an operator that is added to the library has its fun
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ._interface import LARGEST_PLAIN, Interface, Parameter, Switch, operators
+from ._library import library, text_of
+from ._structs import DIRECTIONS
 from ._words import either
 from .errors import InvalidConfigError, UnsupportedError
-from .op import Op
 from .signature import Argument, Signature
 
 DATA_TYPES = ("bf16", "fp16", "fp32", "int32", "int64")
@@ -36,6 +38,7 @@ class _Search:
         self.properties: dict[str, dict[str, Any]] = schema["properties"]
         self.required: list[str] = schema["required"]
         self.seen: list[Signature] = []  # of every instance that there is
+        self.parsed: dict[str, Signature] = {}  # by text: many instances have the same one
         self.base: dict[str, int] = {}  # parameters of the instance that others are compared with
         self.size_values: dict[str, int] = {}
         sizes = [40, 56, 88, 104, 136, *_SIZES]
@@ -45,7 +48,11 @@ class _Search:
         self.variants: dict[str, list[tuple[Any, Signature]]] = {}
 
     def signature_with(self, changes: Mapping[str, Any]) -> Signature:
-        signature = Op({"op": self.op, **self.base, **changes}, direction=self.direction).signature
+        instance = json.dumps({"op": self.op, **self.base, **changes}).encode()
+        text = text_of(library.hstujit_instance_signature, instance, DIRECTIONS[self.direction])
+        if text not in self.parsed:
+            self.parsed[text] = Signature.of(json.loads(text))
+        signature = self.parsed[text]
         self.seen.append(signature)
         return signature
 

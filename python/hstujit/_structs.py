@@ -65,6 +65,15 @@ class Problem(Sized):
     _fields_ = [("size", ctypes.c_size_t), ("max_seq_len", ctypes.c_int64), ("device", ctypes.c_int)]
 
 
+class OpOptions(Sized):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("direction", ctypes.c_int),
+        ("backend", ctypes.c_int),
+        ("deterministic", ctypes.c_int),
+    ]
+
+
 class RunOptions(Sized):
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -83,6 +92,7 @@ class RunOptions(Sized):
         ("progress_user", ctypes.c_void_p),
         ("shard_index", ctypes.c_int),
         ("shard_count", ctypes.c_int),
+        ("cancel", ctypes.c_void_p),  # of an int
     ]
 
 

@@ -111,6 +111,8 @@ PYTHON_NAMES = {
     "config_describe": "Config.describe",
     "config_schema": "config_schema",
     "op_create": "Op",
+    "op_create_with": "Op",
+    "instance_signature": "Op.signature",
     "op_from_config": "Op.from_config",
     **{
         f"op_{name}": "Op.signature"

@@ -85,6 +85,10 @@ class InternalError(Error):
     """A fault of the library itself."""
 
 
+class CancelledError(Error):
+    """A command was cancelled before it was done."""
+
+
 # By the number of a hstujit_status. NoHostBackendError shares that of NoCompilerError.
 BY_STATUS: dict[int, type[Error]] = dict(
     enumerate(
@@ -104,6 +108,7 @@ BY_STATUS: dict[int, type[Error]] = dict(
             CheckError,
             CacheError,
             InternalError,
+            CancelledError,
         ],
         start=1,
     )

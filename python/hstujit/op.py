@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _structs
@@ -30,6 +30,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         direction: ``"forward"`` or ``"backward"``.
         backend: ``"cuda"``, or ``"host"``, which computes on the CPU.
         context: the default one if None.
+        deterministic: only kernels whose results have the same bits every time. False: the context's option says it.
 
     Raises:
         hstujit.errors.Error: a parameter that is not known or not allowed.
@@ -43,11 +44,18 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         direction: str = "forward",
         backend: str = "cuda",
         context: Context | None = None,
+        deterministic: bool = False,
     ) -> None:
         if not isinstance(instance, Mapping):
             raise InvalidArgumentError(f"instance is {shown(instance)}; it must be a dict of an operator's parameters")
         text = json_text(instance, "instance", InvalidArgumentError)
-        self._create(library.hstujit_op_create, context, (text,), direction, backend)
+
+        def create(context: Any, direction: int, backend: int, out: Any) -> int:
+            options = _structs.OpOptions(direction=direction, backend=backend, deterministic=int(deterministic))
+            status: int = library.hstujit_op_create_with(context, text, ctypes.byref(options), out)
+            return status
+
+        self._create(create, context, direction, backend)
 
     @classmethod
     @checked
@@ -64,11 +72,16 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         if not isinstance(config, Config):
             raise InvalidArgumentError(f"config is {shown(config)}; it must be a hstujit.Config")
         op = cls.__new__(cls)
-        op._create(library.hstujit_op_from_config, context, (config._handle, encode(name)), direction, backend)
+
+        def create(context: Any, direction: int, backend: int, out: Any) -> int:
+            status: int = library.hstujit_op_from_config(context, config._handle, encode(name), direction, backend, out)
+            return status
+
+        op._create(create, context, direction, backend)
         return op
 
     def _create(
-        self, function: Any, context: Context | None, source: tuple[Any, ...], direction: str, backend: str
+        self, create: Callable[[Any, int, int, Any], int], context: Context | None, direction: str, backend: str
     ) -> None:
         for name, value, allowed in (
             ("direction", direction, _structs.DIRECTIONS),
@@ -81,7 +94,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         self._handle = ctypes.c_void_p()
         self._prepared: set[tuple[int, int]] = set()
         where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
-        check(function(self._context._handle, *source, *where, ctypes.byref(self._handle)))
+        check(create(self._context._handle, *where, ctypes.byref(self._handle)))
 
     @functools.cached_property
     def signature(self) -> Signature:

@@ -17,13 +17,17 @@ def is_cast(tensor: torch.Tensor) -> bool:
     return tensor.device.type in ("cpu", "cuda") and torch.is_autocast_enabled(tensor.device.type)
 
 
-@torch.compiler.assume_constant_result  # a graph is traced anew where the setting is another one
 def fp32_precision() -> str:
     """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
     matmul = torch.backends.cuda.matmul
     if hasattr(matmul, "fp32_precision"):  # from PyTorch 2.9
         return "tf32" if matmul.fp32_precision == "tf32" else "ieee"
     return "tf32" if matmul.allow_tf32 else "ieee"
+
+
+# Marks what torch.compiler.assume_constant_result marks, which imports torch._dynamo. A graph is traced anew where the
+# setting is another one.
+fp32_precision._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:

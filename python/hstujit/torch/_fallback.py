@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from .. import errors
 from .._words import cut
@@ -96,6 +95,8 @@ def _is_about_values(ours: Function, given: dict[str, Any], error: errors.Error)
     """
     if isinstance(error, errors.UnsupportedError):
         return False
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv  # imports sympy, which takes half a second
+
     try:
         with FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=True) as mode:
             fake = {n: mode.from_tensor(v) if isinstance(v, torch.Tensor) else v for n, v in given.items()}
