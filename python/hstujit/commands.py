@@ -7,39 +7,42 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _structs
 from ._checked import checked
+from ._interrupt import Progress, interruptible
 from ._library import encode, json_of, library, without_a_gpu
 from ._words import not_allowed
 from .config import Config
-from .context import Context, handle_of
+from .context import Context, context_of, handle_of
 from .errors import InvalidArgumentError
 
 Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-Progress = Callable[[int, int, str], None]
 
 
-def _call(function: Any, config: Source, context: Context | None, progress: Progress | None, **options: Any) -> Any:
+def _call(function: Any, config: Source, context: Context | None, **options: Any) -> Any:
     config = config if isinstance(config, Config) else Config(config)
-    raised: list[BaseException] = []
+    run_options = _structs.RunOptions(**options)
+    return json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
 
-    def report_progress(_: Any, done: int, total: int, what: bytes) -> None:
-        try:
-            if progress and not raised:
-                progress(done, total, what.decode(errors="replace"))
-        except BaseException as error:  # ctypes would print it and go on: it is raised when the library is done
-            raised.append(error)
 
-    callback = _structs.ProgressCallback(report_progress) if progress else _structs.ProgressCallback()
-    run_options = _structs.RunOptions(progress=callback, **options)
-    try:
-        return json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
-    finally:
-        if raised:
-            raise raised[0]  # before an error of the library, which becomes its context
+def _call_until_interrupted(
+    function: Any, config: Source, context: Context | None, progress: Progress | None, **options: Any
+) -> Any:
+    """The same of work that takes long. Whatever is raised meanwhile ends it, KeyboardInterrupt and of ``progress``."""
+    config, context = config if isinstance(config, Config) else Config(config), context_of(context)
+
+    def work(cancel: Any, report: Progress) -> Any:
+        def report_progress(_: Any, done: int, total: int, what: bytes) -> None:
+            report(done, total, what.decode(errors="replace"))
+
+        callback = _structs.ProgressCallback(report_progress) if progress else _structs.ProgressCallback()
+        run_options = _structs.RunOptions(progress=callback, cancel=ctypes.addressof(cancel), **options)
+        return json_of(function, context._handle, config._handle, ctypes.byref(run_options))
+
+    return interruptible(work, progress)
 
 
 def _backend(name: str) -> int:
@@ -69,9 +72,12 @@ def prewarm(
         jobs: compiles at once. 0: ``HSTUJIT_COMPILE_JOBS``.
         check: compiles and writes nothing; a kernel that is missing is an error.
         shard: part (index, count) of the keys, of a job whose processes divide them. (0, 0): all.
-        progress: called with how many are done, of how many, and the current one.
+        progress: called with how many are done, of how many, and the current one. What it raises is raised.
+
+    KeyboardInterrupt ends the work as Ctrl-C ends the command line tool. What was compiled stays in the cache. A
+    compile of this process that is under way ends by itself, on a thread of its own.
     """
-    return _call(
+    return _call_until_interrupted(
         library.hstujit_prewarm,
         config,
         context,
@@ -105,7 +111,7 @@ def tune(
         "prewarm with arch compiles without one, and winners that were tuned on another machine come here with "
         "Cache.export and Cache.import_"
     ):
-        return _call(
+        return _call_until_interrupted(
             library.hstujit_tune,
             config,
             context,
@@ -128,7 +134,7 @@ def explain(
     context: Context | None = None,
 ) -> dict[str, Any]:
     """Which kernel each length gets, and why. Compiles nothing."""
-    return _call(library.hstujit_explain, config, context, None, arch=encode(arch), op_name=encode(op))
+    return _call(library.hstujit_explain, config, context, arch=encode(arch), op_name=encode(op))
 
 
 @checked
@@ -136,7 +142,7 @@ def check_config(
     config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """What a config asks for, key by key. Compiles nothing."""
-    return _call(library.hstujit_check, config, context, None, arch=encode(arch))
+    return _call(library.hstujit_check, config, context, arch=encode(arch))
 
 
 @checked
@@ -162,7 +168,6 @@ def run(
             library.hstujit_run,
             config,
             context,
-            None,
             op_name=encode(op),
             backend=_backend(backend),
             check=int(check),
@@ -179,7 +184,7 @@ def bench(
 ) -> dict[str, Any]:
     """Times instances on a GPU, ``repeats`` launches each; 0: 50."""
     with without_a_gpu("prewarm with arch compiles without one"):
-        return _call(library.hstujit_bench, config, context, None, op_name=encode(op), device=device, repeats=repeats)
+        return _call(library.hstujit_bench, config, context, op_name=encode(op), device=device, repeats=repeats)
 
 
 @checked
@@ -193,7 +198,7 @@ def emit(
 ) -> dict[str, Any]:
     """Writes the generated CUDA source of instances to a directory."""
     return _call(
-        library.hstujit_emit, config, context, None, arch=encode(arch), op_name=encode(op), directory=encode(directory)
+        library.hstujit_emit, config, context, arch=encode(arch), op_name=encode(op), directory=encode(directory)
     )
 
 
@@ -206,7 +211,7 @@ def freeze(
     context: Context | None = None,
 ) -> dict[str, Any]:
     """Which kernel each key gets now, or those of one instance: the content of a file for ``HSTUJIT_FROZEN``."""
-    return _call(library.hstujit_freeze, config, context, None, arch=encode(arch), op_name=encode(op))
+    return _call(library.hstujit_freeze, config, context, arch=encode(arch), op_name=encode(op))
 
 
 __all__ = ["bench", "check_config", "emit", "explain", "freeze", "prewarm", "run", "tune"]

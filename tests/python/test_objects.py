@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -369,9 +370,30 @@ class Commands(Scratch):
         def stop(*event):
             raise KeyboardInterrupt
 
-        with self.assertRaises(KeyboardInterrupt) as raised:
+        with self.assertRaises(KeyboardInterrupt):
             hstujit.prewarm(CONFIG, arch="H200", check=True, context=self.context, progress=stop)
-        self.assertIsInstance(raised.exception.__context__, errors.CacheMissError)
+
+    def test_a_thread_of_its_own_may_give_a_command(self):
+        """There is no signal for it to wait for, and its progress is its own."""
+        seen = []
+
+        def work(stop):
+            def progress(*event):
+                seen.append(threading.current_thread())
+                if stop:
+                    raise KeyError("stop")
+
+            try:
+                hstujit.prewarm(CONFIG, arch="H200", check=True, context=self.context, progress=progress)
+            except (KeyError, errors.CacheMissError) as error:
+                seen.append(type(error))
+
+        for stop, expected in ((False, errors.CacheMissError), (True, KeyError)):
+            thread = threading.Thread(target=work, args=(stop,))
+            thread.start()
+            thread.join()
+            self.assertEqual(seen, [thread, expected])
+            seen.clear()
 
     def test_tune_without_a_gpu_says_what_is_missing(self):
         with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
