@@ -135,14 +135,26 @@ def check_integer(name: str, value: Any) -> int:
     return integer
 
 
-def op_of(context: Context, interface: Interface, backend: str, parameters: Mapping[str, Any]) -> Op:
+def op_of(
+    context: Context,
+    interface: Interface,
+    backend: str,
+    parameters: Mapping[str, Any],
+    deterministic: bool = False,
+) -> Op:
     """The op of these parameters, which a context keeps for a while. The library keeps kernels of CUDA graphs."""
-    key = (interface.op, interface.direction, backend, *sorted(parameters.items()))
+    key = (interface.op, interface.direction, backend, deterministic, *sorted(parameters.items()))
     op: Op | None = context._ops.get(key)
     if op is None:
         instance = {"op": interface.op, **parameters}
         try:
-            made = Op(instance, direction=interface.direction, backend=backend, context=context)
+            made = Op(
+                instance,
+                direction=interface.direction,
+                backend=backend,
+                context=context,
+                deterministic=deterministic,
+            )
         except InvalidConfigError as error:
             raise _with_origins(error, interface, parameters) from None
         made.signature  # noqa: B018  before other threads see it
@@ -151,23 +163,33 @@ def op_of(context: Context, interface: Interface, backend: str, parameters: Mapp
 
 
 def aligned_op(
-    context: Context, interface: Interface, backend: str, parameters: dict[str, Any], bits: Mapping[str, int]
+    context: Context,
+    interface: Interface,
+    backend: str,
+    parameters: dict[str, Any],
+    bits: Mapping[str, int],
+    deterministic: bool = False,
 ) -> Op:
     """The op of the largest alignment that all tensors have. ``bits`` are their addresses and strides, or-ed."""
-    *_, op = aligned_ops(context, interface, backend, parameters, bits)
+    *_, op = aligned_ops(context, interface, backend, parameters, bits, deterministic)
     return op
 
 
 def aligned_ops(
-    context: Context, interface: Interface, backend: str, parameters: dict[str, Any], bits: Mapping[str, int]
+    context: Context,
+    interface: Interface,
+    backend: str,
+    parameters: dict[str, Any],
+    bits: Mapping[str, int],
+    deterministic: bool = False,
 ) -> Iterator[Op]:
     """The ops from the largest alignment down to that one."""
     if interface.alignment is None:
-        yield op_of(context, interface, backend, parameters)
+        yield op_of(context, interface, backend, parameters, deterministic)
         return
     name, values = interface.alignment
     for value in values:
-        op = op_of(context, interface, backend, {**parameters, name: value})
+        op = op_of(context, interface, backend, {**parameters, name: value}, deterministic)
         for argument in op.signature if value == values[0] else ():
             if bits.get(argument.name, 0) % BYTES.get(argument.dtype or "", 1):
                 size = BYTES[argument.dtype or ""]

@@ -57,7 +57,7 @@ hstujit_torch_value& Arguments::value_of(const hstujit_torch_slot& slot) {
 
 void Arguments::make_call() {
   const std::int32_t device = is_tensor(op_.first) ? tensor(op_.first).device : -1;
-  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device};
+  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device, determinism()};
 }
 
 StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept : Arguments(op) {
@@ -147,7 +147,7 @@ void StackArguments::drop_undefined(int input) {
 }
 
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {
-  words.push_back(call_.device < 0 ? 0 : 1);
+  words.push_back((call_.device < 0 ? 0u : 1u) | static_cast<std::uint64_t>(call_.determinism) << 1);
   for (int i = 0; i < op_.inputs; ++i) {
     if (is_tensor(i))
       words.push_back(torch::describe(tensors_[i].dtype, tensors_[i].rank));

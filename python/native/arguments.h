@@ -15,6 +15,8 @@ inline constexpr int kMaxOutputs = 16;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
 
 const Functions& functions();
+// What torch.use_deterministic_algorithms asks for now.
+std::int32_t determinism();
 
 // Throws where a function of PyTorch failed.
 void check(AOTITorchError error, const char* function);

@@ -71,11 +71,19 @@ struct hstujit_torch_value {
   };
 };
 
+// Which kernels a call may get, by torch.use_deterministic_algorithms.
+enum hstujit_torch_determinism : std::int32_t {
+  HSTUJIT_TORCH_ANY = 0,
+  HSTUJIT_TORCH_DETERMINISTIC = 1,
+  HSTUJIT_TORCH_PREFERRED = 2,  // deterministic ones; with a warning others, where there are none
+};
+
 struct hstujit_torch_call {
   const hstujit_torch_value* inputs;
   const hstujit_torch_value* parameters;
   const hstujit_torch_value* rows;
-  std::int32_t device;  // of the first tensor
+  std::int32_t device;       // of the first tensor
+  std::int32_t determinism;  // a hstujit_torch_determinism
 };
 
 // One argument of a launch, in its order.
@@ -153,12 +161,14 @@ struct hstujit_torch_callbacks {
   // not, a launch that a capture of a CUDA graph does not allow. `last` is the last element of the offsets `input`, the
   // ones that were read last; -1: none were.
   std::int32_t (*explain)(std::int32_t op, const hstujit_torch_call* call, std::int32_t input, std::int64_t last);
-  std::int32_t (*failed)(std::int32_t status);
+  std::int32_t (*failed)(std::int32_t op, std::int32_t status);
   std::int32_t (*allocate)(std::int32_t rank, const std::int64_t* sizes, std::int32_t dtype, std::int32_t device);
   std::int32_t (*capturing)(std::int64_t max_seq_len);
   // The first launch of a thread on this device, which is the current one.
   std::int32_t (*enter)(std::int32_t device);
   void (*release)(std::int64_t owner);
+  // A hstujit_torch_determinism, where PyTorch has no function of C++ that tells it.
+  std::int32_t (*determinism)();
 };
 
 }  // extern "C"

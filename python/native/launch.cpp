@@ -192,14 +192,14 @@ AlignedOp& Launch::aligned_op() {
 void Launch::run() {
   AlignedOp& aligned = aligned_op();
   const std::int64_t rows = plan_.max_rows < 0 ? 1 : arguments_.input(plan_.max_rows).integer;
-  aligned.prepare(rows, device());
+  aligned.prepare(index_, rows, device());
   const std::size_t count = plan_.arguments.size();
   if (device() < 0) {
-    check_status(hstujit_launch(aligned.op(), values_.data(), count, nullptr, 0, nullptr));
+    check_status(index_, hstujit_launch(aligned.op(), values_.data(), count, nullptr, 0, nullptr));
     return;
   }
   std::size_t bytes = 0;
-  check_status(hstujit_workspace_size(aligned.op(), values_.data(), count, &bytes));
+  check_status(index_, hstujit_workspace_size(aligned.op(), values_.data(), count, &bytes));
   void* stream = nullptr;
   check(functions().aoti_torch_get_current_cuda_stream(device(), &stream), "aoti_torch_get_current_cuda_stream");
   OwnedTensor workspace;  // goes back to the allocator, which gives it to later work on the same stream alone
@@ -207,8 +207,8 @@ void Launch::run() {
     const std::array<std::int64_t, 1> size = {static_cast<std::int64_t>(bytes)};
     workspace = empty(size, functions().aoti_torch_dtype_uint8(), device());
   }
-  check_status(
-      hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr, bytes, stream));
+  check_status(index_, hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr,
+                                      bytes, stream));
 }
 
 }  // namespace

@@ -85,13 +85,21 @@ Registered& registered(std::size_t index) { return *state().operators[index]; }
 Python& python() { return state().python; }
 const hstujit_torch_callbacks& callbacks() { return state().callbacks; }
 
+std::int32_t determinism() {
+  const Functions& torch = functions();
+  if (!torch.global_context) return callbacks().determinism();
+  const void* const context = torch.global_context();
+  if (!torch.deterministic_algorithms(context)) return HSTUJIT_TORCH_ANY;
+  return torch.deterministic_algorithms_warn_only(context) ? HSTUJIT_TORCH_PREFERRED : HSTUJIT_TORCH_DETERMINISTIC;
+}
+
 void check_callback(std::int32_t failed) {
   if (failed) throw std::runtime_error(error_text());
 }
 
-void check_status(hstujit_status status) {
+void check_status(std::int32_t op, hstujit_status status) {
   if (status == HSTUJIT_OK) return;
-  check_callback(callbacks().failed(status));
+  check_callback(callbacks().failed(op, status));
   throw std::runtime_error(hstujit_last_error());
 }
 
@@ -123,6 +131,12 @@ HSTUJIT_API int hstujit_torch_open(const char* cpu, const char* cuda, const hstu
   if (!find(library, #name, opened.functions.name)) find(cuda_library, #name, opened.functions.name);
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_FIND)
 #undef HSTUJIT_FIND
+  const bool tells =
+      find(library, "_ZN2at13globalContextEv", opened.functions.global_context) &&
+      find(library, "_ZNK2at7Context23deterministicAlgorithmsEv", opened.functions.deterministic_algorithms) &&
+      find(library, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv",
+           opened.functions.deterministic_algorithms_warn_only);
+  if (!tells) opened.functions.global_context = nullptr;
   opened.callbacks = *callbacks;
   for (auto [key, made] : {std::pair("CPU", &opened.cpu), std::pair("CUDA", &opened.cuda)})
     if (opened.functions.aoti_torch_library_init_impl("hstujit", key, "libhstujit_torch.so", 0, made))
@@ -245,6 +259,7 @@ HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
   if (std::string_view(name) == #member) \
     return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
   HSTUJIT_REPLACE(dltensor_from_py_object)
+  HSTUJIT_REPLACE(global_context)
   HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)

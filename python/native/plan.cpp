@@ -16,7 +16,7 @@ bool AlignedOp::can_read(const std::uint64_t* bits) const {
   return true;
 }
 
-void AlignedOp::prepare(std::int64_t max_seq_len, std::int32_t device) {
+void AlignedOp::prepare(std::int32_t number, std::int64_t max_seq_len, std::int32_t device) {
   // Never 0. Other lengths than these are refused anyway.
   const bool is_plain = max_seq_len >= 0 && max_seq_len < (std::int64_t{1} << 47);
   const std::uint64_t key =
@@ -33,7 +33,7 @@ void AlignedOp::prepare(std::int64_t max_seq_len, std::int32_t device) {
   auto problem = HSTUJIT_INIT(hstujit_problem);
   problem.max_seq_len = max_seq_len;
   problem.device = device;
-  check_status(hstujit_prepare(op_, &problem));
+  check_status(number, hstujit_prepare(op_, &problem));
   if (!is_plain) return;
   const std::lock_guard lock(mutex_);
   if (prepared_.size() >= kMaxPrepared) prepared_.clear();

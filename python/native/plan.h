@@ -22,8 +22,8 @@ const hstujit_torch_callbacks& callbacks();
 
 // Throws with what a callback said where it failed.
 void check_callback(std::int32_t failed);
-// Of hstujit_prepare and its like.
-void check_status(hstujit_status status);
+// Of hstujit_prepare and its like, for the operator `op`.
+void check_status(std::int32_t op, hstujit_status status);
 
 // An op of an instance, for tensors of one alignment.
 class AlignedOp {
@@ -32,7 +32,8 @@ class AlignedOp {
 
   hstujit_op* op() const { return op_; }
   bool can_read(const std::uint64_t* bits) const;
-  void prepare(std::int64_t max_seq_len, std::int32_t device);
+  // `number`: the operator's, for an error.
+  void prepare(std::int32_t number, std::int64_t max_seq_len, std::int32_t device);
 
  private:
   static constexpr std::size_t kMaxPrepared = 4096;  // lengths that are remembered; preparing again is cheap

@@ -75,6 +75,11 @@ struct Functions {
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_MEMBER)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_MEMBER)
 #undef HSTUJIT_MEMBER
+  // at::globalContext() and two functions of at::Context, which the stable interface lacks. nullptr in a PyTorch that
+  // does not export them.
+  void* (*global_context)() = nullptr;
+  bool (*deterministic_algorithms)(const void* context) = nullptr;
+  bool (*deterministic_algorithms_warn_only)(const void* context) = nullptr;
   // Of PyTorch's DLPackExchangeAPI, where it has one: the view of a torch.Tensor, valid as long as the tensor is.
   int (*dltensor_from_py_object)(void* tensor, DLTensor* to) = nullptr;
 };

@@ -6,9 +6,11 @@ the functions that stand in place of PyTorch's where kernels are in C++ (tests/f
 import contextlib
 import ctypes
 import os
+import re
 import tempfile
 import threading
 import unittest
+import warnings
 from unittest import mock
 
 from torch_support import torch
@@ -177,6 +179,73 @@ class Launches(unittest.TestCase):
             ops.hstu_attention(*tensors, 64, alpha)
             with self.assertRaisesRegex(errors.NotPreparedError, "max_seq_len is 5000.*capture of a CUDA graph"):
                 ops.hstu_attention(*tensors, 5000, alpha)
+
+    @contextlib.contextmanager
+    def kernels(self, **variables):
+        """The lines of the log about kernels that are chosen, of a context under these variables."""
+        before, lines = hstujit.default_context(), []
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+            with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=DRIVER, **variables):
+                context = hstujit.Context(cache_dir=cache, log=lambda _, line: lines.append(line))
+            hstujit.set_default_context(context)
+            try:
+                yield lines
+            finally:
+                torch.use_deterministic_algorithms(False)
+                hstujit.set_default_context(before)
+
+    def gradients_of_a_table(self):
+        x, table = torch_cases.tensor(8, 64), torch_cases.tensor(2048, 64)
+        ops.add_positional_embeddings(x, table.requires_grad_(), 1.0, torch_cases.offsets()).sum().backward()
+
+    def chosen(self, lines):
+        """The kernels of backward that were chosen since."""
+        found = re.findall(r'miss,op=\w+,direction=backward,.*config="(\w+)', "\n".join(lines))
+        lines.clear()
+        return found
+
+    def test_deterministic_kernels_are_launched_where_pytorch_asks_for_them(self):
+        with self.current(), self.kernels() as lines:
+            self.gradients_of_a_table()
+            self.assertEqual(self.chosen(lines), ["table_backward_atomic"])
+            torch.use_deterministic_algorithms(True)
+            self.gradients_of_a_table()
+            self.assertEqual(self.chosen(lines), ["table_backward"])
+            for is_set in (False, True):
+                torch.use_deterministic_algorithms(is_set)
+                self.gradients_of_a_table()
+                self.assertEqual(self.chosen(lines), [])
+
+    def test_a_prescribed_kernel_that_is_not_deterministic(self):
+        """Is refused in PyTorch's words, and launched with a warning where PyTorch is only to warn."""
+        override = {
+            "HSTUJIT_OVERRIDE": """{"skeleton": "row/table_backward_atomic", "threads_per_row": 16, "warps": 1,
+            "stages": 1, "blocks_per_sm": 6, "activation": "accurate", "schedule": "persistent", "lanes_arrive": false}"""
+        }
+        x, offsets, rows = torch_cases.tensor(8, 64), torch_cases.offsets(), 2048
+
+        def call():
+            ops.add_positional_embeddings_backward(x, 1.0, offsets, dposition_embeddings_weight_rows=rows)
+
+        with self.current(), self.kernels(**override) as lines:
+            torch.use_deterministic_algorithms(True)
+            with self.assertRaisesRegex(
+                errors.UnsupportedError,
+                "^hstujit::add_positional_embeddings_backward does not have a deterministic implementation, but you set "
+                r"'torch.use_deterministic_algorithms\(True\)' .*deterministic ones are asked for",
+            ):
+                call()
+            self.chosen(lines)
+            torch.use_deterministic_algorithms(True, warn_only=True)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call()
+                call()
+            self.assertEqual(self.chosen(lines), ["table_backward_atomic"])
+            (warning,) = caught  # one for each plan
+            self.assertRegex(
+                str(warning.message), "^hstujit::add_positional_embeddings_backward does not have a determ"
+            )
 
     def test_workspaces_are_borrowed_from_pytorch(self):
         with self.current():

@@ -25,6 +25,7 @@ hstujit_torch_callbacks& fake_callbacks() {
       released().insert(owner);
     };
     made.capturing = [](std::int64_t) { return 0; };
+    made.determinism = [] { return std::int32_t{HSTUJIT_TORCH_ANY}; };
     return made;
   }();
   return callbacks;
@@ -39,7 +40,9 @@ void check_callback(std::int32_t failed) {
   if (failed) throw std::runtime_error("a callback failed");
 }
 
-void check_status(hstujit_status status) {
+std::int32_t determinism() { return callbacks().determinism(); }
+
+void check_status(std::int32_t, hstujit_status status) {
   if (status != HSTUJIT_OK) throw std::runtime_error(hstujit_last_error());
 }
 

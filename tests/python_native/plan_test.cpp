@@ -135,11 +135,11 @@ TEST(AlignedOp, ALengthThatWasRefusedIsAskedForAgain) {
   test::fake_callbacks().capturing = [](std::int64_t) { return ++asked, 0; };
   AlignedOp aligned(op, {}, true);
   // No machine has this device.
-  EXPECT_THROW(aligned.prepare(64, 4000), std::runtime_error);
-  EXPECT_THROW(aligned.prepare(64, 4000), std::runtime_error);
+  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
+  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
   EXPECT_EQ(asked, 2);
   test::fake_callbacks().capturing = [](std::int64_t) { return 1; };  // no kernel may be compiled now
-  EXPECT_THROW(aligned.prepare(64, 4000), std::runtime_error);
+  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
   hstujit_op_destroy(op);
   hstujit_context_destroy(context);
 }

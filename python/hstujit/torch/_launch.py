@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,9 +14,10 @@ from .._interface import Interface
 from .._kept import Kept
 from .._library import error_of, library
 from ..context import Context, default_context
-from ..errors import InvalidArgumentError, NotPreparedError
+from ..errors import Error, InvalidArgumentError, NotPreparedError
 from ..op import Op
 from ..signature import Dimension
+from ._determinism import ANY, determinism, is_to_be_deterministic, refused
 from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._values import Block, Layout, compile_lambda
 
@@ -42,7 +44,10 @@ class AlignedPlan:
         op = self.op
         rows = 1 if self.max_rows is None else inputs[self.max_rows]
         if (rows, device) not in op._prepared:
-            prepare(op, rows, device)
+            try:
+                prepare(op, rows, device)
+            except Error as error:
+                raise refused(self.interface.name, error) from None
         try:
             block = self.free.pop()
         except IndexError:
@@ -82,6 +87,7 @@ class LaunchPlan(Plan):
     def __init__(
         self, launcher: Launcher, context: Context, inputs: tuple[Any, ...], parameters: tuple[Any, ...]
     ) -> None:
+        self.determinism = determinism()
         chosen = dict(zip(launcher.parameter_names, parameters))
         given = {name: value for name, value in zip(launcher.positions, inputs) if value is not None}
         tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
@@ -168,7 +174,7 @@ class Launcher:
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:
         context = default_context()
         try:
-            key = self.key_of(parameters, *inputs)
+            key = self.key_of((determinism(), *parameters), *inputs)
         except (AttributeError, IndexError):
             self.check_given(name for name, value in zip(self.positions, inputs) if value is not None)
             return LaunchPlan(self, context, inputs, parameters)  # which says what is wrong
@@ -274,8 +280,12 @@ class Launcher:
     ) -> AlignedPlan:
         bits = {a.name: _bits(inputs[self.positions[a.name]]) for a in plan.signature.inputs if a.is_tensor}
         bits.update((a.name, _bits(output)) for a, output in zip(plan.signature.outputs, outputs))
-        op = _instances.aligned_op(plan.context, self.interface, backend, plan.parameters, bits)
-        return AlignedPlan(self.interface, op, self.positions, plan.max_rows)
+        found = functools.partial(_instances.aligned_op, plan.context, self.interface, backend, plan.parameters, bits)
+        op = found(plan.determinism != ANY)
+        rows = 1 if plan.max_rows is None else inputs[plan.max_rows]
+        device = inputs[self.first].get_device()
+        wanted = is_to_be_deterministic(self.interface.name, plan.determinism, op, lambda op: prepare(op, rows, device))
+        return AlignedPlan(self.interface, op if wanted else found(False), self.positions, plan.max_rows)
 
     def all_outputs(self, plan: LaunchPlan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
         """One for each output of the schema: without elements where this instance has none."""

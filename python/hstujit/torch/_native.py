@@ -24,7 +24,8 @@ from ..context import Context, default_context, on_default_changed
 from ..errors import InternalError, InvalidArgumentError
 from ..op import Op
 from . import _native_structs as structs
-from ._launch import Launcher, check_not_capturing
+from ._determinism import ANY, determinism, is_to_be_deterministic, refused
+from ._launch import Launcher, check_not_capturing, prepare
 from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._schema import keywords, positional
 from ._sizes import Size, given_rows, last_of, program_of, size_of
@@ -135,7 +136,7 @@ class Library:
                 self._set_error(_text_of(error).encode(errors="replace"))
                 return 1
 
-        return method if name == "release" else call
+        return method if name in ("release", "determinism") else call
 
     def raised_as(self, error: RuntimeError) -> BaseException | None:
         """The exception that a kernel of the library stands for with this one, None of PyTorch's own."""
@@ -151,8 +152,8 @@ class Library:
     def call_explain(self, index: int, call: Any, input_: int, last: int) -> None:
         self.operators[index].explain(call.contents, input_, last)
 
-    def call_failed(self, status: int) -> None:
-        raise error_of(status)
+    def call_failed(self, index: int, status: int) -> None:
+        raise refused(self.operators[index].interface.name, error_of(status))
 
     def call_allocate(self, rank: int, sizes: Any, dtype: int, device: int) -> None:
         where = torch.device("cuda", device) if device >= 0 else torch.device("cpu")
@@ -168,6 +169,9 @@ class Library:
 
     def call_release(self, owner: int) -> None:
         self.owners.pop(owner, None)
+
+    def call_determinism(self) -> int:
+        return determinism()
 
     def dtype_name(self, dtype: int) -> str:
         return dtype_name(self.dtypes[dtype]) if dtype in self.dtypes else f"number {dtype} of PyTorch"
@@ -279,7 +283,14 @@ class _Operator:
         backend = "cuda" if call.device >= 0 else "host"
         tensors = [argument.name for argument in plan.signature if argument.is_tensor]
         by_name = {name: bits[index] for index, name in enumerate(tensors)}
-        ops = _instances.aligned_ops(context, self.interface, backend, plan.parameters, by_name)
+        found = functools.partial(_instances.aligned_ops, context, self.interface, backend, plan.parameters, by_name)
+        ops = list(found(call.determinism != ANY))
+        rows = 1 if plan.max_rows is None else call.inputs[plan.max_rows].integer
+        wanted = is_to_be_deterministic(
+            self.interface.name, call.determinism, ops[-1], lambda op: prepare(op, rows, call.device)
+        )
+        if not wanted:
+            ops = list(found(False))
         count = len(self.interface.alignment[1]) if self.interface.alignment else 1
         for place, op in enumerate(ops):
             alignments = [argument.alignment for argument in op.signature if argument.is_tensor]

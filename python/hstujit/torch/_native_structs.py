@@ -74,6 +74,7 @@ class Call(ctypes.Structure):
         ("parameters", POINTER(Value)),
         ("rows", POINTER(Value)),
         ("device", c_int32),
+        ("determinism", c_int32),
     ]
 
 
@@ -106,11 +107,12 @@ CALLBACKS = {
     "plan": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p),
     "align": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_void_p, c_int64, POINTER(c_uint64)),
     "explain": ctypes.CFUNCTYPE(c_int32, c_int32, _CALL, c_int32, c_int64),
-    "failed": ctypes.CFUNCTYPE(c_int32, c_int32),
+    "failed": ctypes.CFUNCTYPE(c_int32, c_int32, c_int32),
     "allocate": ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int64), c_int32, c_int32),
     "capturing": ctypes.CFUNCTYPE(c_int32, c_int64),
     "enter": ctypes.CFUNCTYPE(c_int32, c_int32),
     "release": ctypes.CFUNCTYPE(None, c_int64),
+    "determinism": ctypes.CFUNCTYPE(c_int32),
 }
 
 
