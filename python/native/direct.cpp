@@ -60,6 +60,14 @@ bool is_anything_in_force(Caller caller) {
   return !level.get() || used.functions.PyLong_AsLongLong(level.get()) >= 0;
 }
 
+// Whether torch.library has replaced a kernel of the operator.
+bool is_overridden(const Names& names) {
+  const Python& used = python();
+  return std::ranges::any_of(names.overrides, [&](PyObject* kernel) {
+    return used.functions.PySet_Contains(object(used.objects.kernels), kernel) != 0;
+  });
+}
+
 bool is_grad_enabled() {
   const Python& used = python();
   return is_true(Reference(used.functions.PyObject_CallNoArgs(object(used.objects.is_grad_enabled))));
@@ -231,7 +239,7 @@ struct Outcome {
 };
 
 Outcome compute(Registered& called, Caller caller, const Names& names, const Passed& passed) {
-  if (is_anything_in_force(caller)) return {};
+  if (is_anything_in_force(caller) || is_overridden(names)) return {};
   PythonArguments arguments(called.op, names, caller == Caller::kAnyone && is_grad_enabled());
   if (!arguments.read(passed.values, passed.positional, passed.keywords)) return {};
   if (arguments.are_recorded()) return {nullptr, true, {}};

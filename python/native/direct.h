@@ -21,6 +21,7 @@ struct Names {
   std::vector<PyObject*> names;               // of each slot
   std::vector<hstujit_torch_value> defaults;  // of each slot
   std::size_t positional = 0;
+  std::vector<PyObject*> overrides;
   PyObject* otherwise = nullptr;
 };
 

@@ -133,6 +133,7 @@ struct hstujit_torch_python {
   void* is_grad_enabled;       // callable
   void* requires_grad;         // the name of an attribute
   void* is_neg;                // callable, of a tensor
+  void* kernels;               // a set of texts: the kernels that torch.library registered, "hstujit/silu/CPU"
   void* tensors_from_handles;  // callable: tensors of a list of capsules with an AtenTensorHandle each, which it takes
   int (*dltensor_from_py_object)(void* tensor, DLTensor* to);  // of PyTorch's DLPackExchangeAPI
 };
@@ -142,6 +143,9 @@ struct hstujit_torch_names {
   void* const* names;                   // interned, of each slot
   const hstujit_torch_value* defaults;  // of each slot; HSTUJIT_TORCH_REQUIRED where there is none
   std::int32_t positional;              // slots that need no keyword
+  // Members of `kernels` whose presence means that somebody has replaced the operator's kernels.
+  std::int32_t override_count;
+  void* const* overrides;
   // Callable: whether autograd is to record the call; why it failed, or None; the tuple of its arguments; the dict of
   // its keywords.
   void* otherwise;

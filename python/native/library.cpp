@@ -202,6 +202,8 @@ HSTUJIT_API void hstujit_torch_set_names(int op, const hstujit_torch_names* give
   for (std::size_t i = 0; i < count; ++i) names.names.push_back(static_cast<PyObject*>(given->names[i]));
   names.defaults.assign(given->defaults, given->defaults + count);
   names.positional = static_cast<std::size_t>(given->positional);
+  for (std::int32_t i = 0; i < given->override_count; ++i)
+    names.overrides.push_back(static_cast<PyObject*>(given->overrides[i]));
   names.otherwise = static_cast<PyObject*>(given->otherwise);
 }
 

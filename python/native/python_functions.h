@@ -36,6 +36,7 @@ struct PyThreadState;
   X(int, PyList_SetItem, (PyObject*, std::ptrdiff_t, PyObject*))                 \
   X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))                      \
   X(PyObject*, PyList_AsTuple, (PyObject*))                                      \
+  X(int, PySet_Contains, (PyObject*, PyObject*))                                 \
   X(PyObject*, PyCapsule_New, (void*, const char*, void (*)(PyObject*)))
 
 namespace hstujit::torch {

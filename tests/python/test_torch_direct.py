@@ -139,6 +139,36 @@ class Direct(unittest.TestCase):
             torch.jit.trace(transformed, inputs[0], check_trace=False)
         self.assertEqual(seen, [NotImplemented] * 3)
 
+    def test_a_kernel_that_somebody_registered_is_called(self):
+        """Forward and backward, with and without gradients, until its library is gone."""
+        x = torch.randn(3, 16, requires_grad=True)
+        expected = ops.rms_norm(x.detach())
+        calls = []
+
+        def forward(x, *rest, **named):
+            calls.append("forward")
+            return x * 2
+
+        def backward(x, dout, *rest, **named):
+            calls.append("backward")
+            return dout * 3, torch.empty(0)
+
+        with warnings.catch_warnings(), torch.library._scoped_library("hstujit", "IMPL") as library:
+            warnings.simplefilter("ignore")  # PyTorch warns of a kernel that takes the place of another
+            library.impl("rms_norm", forward, "CPU")
+            torch.library.register_kernel("hstujit::rms_norm_backward", "cpu", backward, lib=library)
+            self.assertTrue(torch.equal(ops.rms_norm(x.detach()), 2 * x))
+            self.assertTrue(torch.equal(ops.rms_norm.default(x.detach()), 2 * x))
+            out = ops.rms_norm(x)
+            self.assertTrue(torch.equal(out, 2 * x))
+            out.sum().backward()
+            self.assertTrue(torch.equal(x.grad, torch.full_like(x, 3)))
+            with torch.autocast("cpu", torch.bfloat16):
+                ops.rms_norm(x)
+            self.assertEqual(calls, ["forward"] * 3 + ["backward", "forward"])
+        self.assertTrue(torch.equal(ops.rms_norm(x.detach()), expected))
+        self.assertEqual(len(calls), 5)
+
     def test_what_is_traced_before_the_dispatcher(self):
         x, y = torch_cases.tensor(4, 16), torch_cases.tensor(4, 16, seed=1)
         traced = make_fx(lambda value: ops.layer_norm(value), pre_dispatch=True)(x)

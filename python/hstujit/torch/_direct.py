@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from .._library import function_of
 from . import _native_structs as structs
-from ._guards import guards, profilers
+from ._guards import guards, overrides_of, profilers, registered_kernels
 from ._native import KINDS, Library
 from ._schema import Entry, keywords, positional
 
@@ -70,10 +70,13 @@ class DirectCalls:
         interface = self.library.operators[index].interface
         in_order, named = positional(interface), keywords(interface)
         entries = in_order + named
+        overrides = [_address(sys.intern(kernel)) for kernel in overrides_of(interface.name)]
         described = structs.Names(
             names=structs.array(ctypes.c_void_p, (_address(sys.intern(name)) for name, _, _ in entries)),
             defaults=structs.array(structs.Value, (_default(entry) for entry in entries)),
             positional=len(in_order),
+            override_count=len(overrides),
+            overrides=structs.array(ctypes.c_void_p, overrides),
             otherwise=_address(otherwise),
         )
         self.library._set_names(index, ctypes.byref(described))
@@ -98,7 +101,7 @@ def direct_calls(library: Library) -> DirectCalls | None:
             "tensor": torch.Tensor, "parameter": torch.nn.Parameter, "float_": float, "int_": int, "str": str,
             "runtime_error": RuntimeError, "level_of": forward_ad, "level": "_current_level",
             "is_grad_enabled": torch.is_grad_enabled, "requires_grad": "requires_grad",
-            "is_neg": torch.Tensor.is_neg, "tensors_from_handles": take,
+            "is_neg": torch.Tensor.is_neg, "kernels": registered_kernels, "tensors_from_handles": take,
         }.items()},
         guard_count=len(listing) + len(deciding),
         profiler_count=len(listing),

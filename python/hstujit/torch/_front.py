@@ -21,7 +21,7 @@ from torch.autograd import forward_ad as _forward_ad
 
 from .._interface import Interface
 from ..errors import Error, InvalidArgumentError
-from ._guards import guards, profilers
+from ._guards import guards, overrides_of, profilers, registered_kernels
 from ._schema import function_of
 
 _has_torch_function = torch._C._has_torch_function
@@ -49,6 +49,7 @@ class Front:
         self.described = described
         self.packet, self.op, self.below, self.raised_as = packet, packet._op, below, raised_as
         arguments = packet.default._schema.arguments
+        self.overrides = frozenset(overrides_of(described.name))
         self.flags = frozenset(argument.name for argument in arguments if str(argument.type) == "bool")
 
     def call(self, is_recorded: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,7 +61,7 @@ class Front:
                 _check_flags(self.flags, kwargs)
             tensors = (*args, *kwargs.values()) if kwargs else args
             in_force = any(guard() for guard in _GUARDS) or _forward_ad._current_level >= 0
-            if in_force or _has_torch_function(tensors):
+            if in_force or self.is_overridden() or _has_torch_function(tensors):
                 return self.op(*args, **kwargs)
             if not (_is_grad_enabled() and _any_requires_grad(*tensors)):
                 return self.below(*args, **kwargs)
@@ -72,6 +73,17 @@ class Front:
             if raised is not None:
                 raise raised from None
         return self.op(*args, **kwargs)  # which says what PyTorch does not like, of this operator
+
+    def is_overridden(self) -> bool:
+        """Whether torch.library has replaced a kernel: then the dispatcher decides as for every operator."""
+        return not self.overrides.isdisjoint(registered_kernels)
+
+    def computed(self, *inputs: Any, **named: Any) -> Any:
+        """Of calls that nothing but the operator's kernels is left to be called for, where they are not direct."""
+        if not self.is_overridden():
+            return self.below(*inputs, **named)
+        with torch._C._AutoDispatchBelowAutograd():
+            return self.op(*inputs, **named)
 
     def otherwise(self, is_recorded: bool, failure: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Of what is no direct call, and of direct calls that have failed."""

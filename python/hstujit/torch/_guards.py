@@ -8,12 +8,23 @@ from typing import Any
 
 import torch
 
+from ._schema import NAMESPACE
+
 Guard = Callable[[], Any]
 
 
 def profilers() -> list[Guard]:
     """Each is true where somebody lists what the dispatcher calls."""
     return [torch._C._autograd._profiler_enabled]
+
+
+# The kernels that torch.library registered, as "hstujit/silu/CPU". It is a member that PyTorch does not document.
+registered_kernels: set[str] = getattr(torch.library, "_impls", set())
+
+
+def overrides_of(name: str) -> list[str]:
+    """The members of registered_kernels that take the place of an operator's kernels, or come before them."""
+    return [f"{NAMESPACE}/{name}/{key}" for key in ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA")]
 
 
 def guards() -> list[Guard]:

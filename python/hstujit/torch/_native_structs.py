@@ -128,6 +128,7 @@ class Python(ctypes.Structure):
         ("profiler_count", c_int32),
         ("guards", POINTER(c_void_p)),
         *[(name, c_void_p) for name in ("level_of", "level", "is_grad_enabled", "requires_grad", "is_neg")],
+        ("kernels", c_void_p),
         ("tensors_from_handles", c_void_p),
         ("dltensor_from_py_object", c_void_p),
     ]
@@ -138,6 +139,8 @@ class Names(ctypes.Structure):
         ("names", POINTER(c_void_p)),
         ("defaults", POINTER(Value)),
         ("positional", c_int32),
+        ("override_count", c_int32),
+        ("overrides", POINTER(c_void_p)),
         ("otherwise", c_void_p),
     ]
 

@@ -89,13 +89,13 @@ def _register(described: Interface, native: Library | None, calls: DirectCalls |
     front = Front(described, _packet(name), op, _raised_as(described, native))
     if calls is None:
         front.install(None)
-        return _Registered(launcher, op, front)
+        return _Registered(launcher, front.computed, front)
     direct, inner = calls.functions(index, front.otherwise)
     front.install(direct)
 
     def compute(*inputs: Any, **named: Any) -> Any:
         result = inner(*inputs, **named)
-        return op(*inputs, **named) if result is NotImplemented else result
+        return front.computed(*inputs, **named) if result is NotImplemented else result
 
     return _Registered(launcher, compute, front)
 
