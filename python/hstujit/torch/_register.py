@@ -16,6 +16,7 @@ from .._search import interface
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
+from ._build import tag_caches
 from ._direct import DirectCalls, direct_calls
 from ._launch import Launcher
 from ._native import Library, native_library
@@ -43,6 +44,7 @@ def _name_below(name: str) -> str:
 
 def _fake(launcher: Launcher) -> Callable[..., Any]:
     def body(inputs: Any, parameters: Any, rows: Any) -> Any:
+        tag_caches()
         launcher.check_devices(inputs)
         plan = launcher.plan(inputs, parameters)
         check_shapes(plan.signature, dict(zip(launcher.positions, inputs)))
@@ -157,6 +159,7 @@ class _Namespace(torch._ops._OpNamespace):
 
 def register_all() -> str:
     """``"native"`` where kernels are in C++, else ``"python"``."""
+    tag_caches()
     _define_seed()
     getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()

@@ -1,0 +1,43 @@
+"""The digest of this build, which caches of torch.compile get to know.
+
+Those caches keep graphs on disk, forward and backward, by what torch traced. A graph that contains operators of this
+package also depends on their derivatives, their fake implementations and their kernels, of which PyTorch sees nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+import torch
+
+from .. import _library
+
+_FILES = ("libhstujit_torch.so",)  # beside libhstujit.so
+
+
+@functools.cache
+def digest() -> str:
+    """Of the package's sources and of the libraries that it calls."""
+    native = (_library.path().parent / name for name in _FILES)
+    files = [*sorted(_library.PREFIX.rglob("*.py")), _library.path(), *(file for file in native if file.exists())]
+    hashed = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        hashed.update(f"{file.name} {len(content)}\n".encode() + content)
+    return hashed.hexdigest()[:16]
+
+
+def tag_caches() -> None:
+    """Appends the digest to ``torch.compiler.config.cache_key_tag``, unless it is there. PyTorch 2.6 has no such tag.
+
+    Whoever traces an operator calls this, too, because a model may have set another tag since the import.
+    """
+    config = getattr(torch.compiler, "config", None)
+    tag = getattr(config, "cache_key_tag", None)
+    own = f"hstujit-{digest()}"
+    if config is not None and tag is not None and own not in tag:
+        config.cache_key_tag = f"{tag} {own}".lstrip()
+
+
+__all__ = ["tag_caches"]
