@@ -34,6 +34,7 @@ pip install --no-index --no-deps "$wheels"/*.whl
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
+export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
 # Those that take longest run beside all others, and these again with kernels in Python, which PyTorch before 2.10 has
 # (docs/pytorch.md): each process is one thread for most of its time.
 longest=(torch_ranker torch_operators torch_compile torch_native torch_stu_instances torch_stu torch_public_layer)
@@ -46,7 +47,7 @@ beside=$build/python-tests.log
   run "${others[@]}" || code=$?
   echo "==== with kernels in Python"
   HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_patch torch_public \
-    torch_public_layer torch_fallback torch_native torch_driver || code=$?
+    torch_public_layer torch_fallback torch_native torch_driver torch_determinism || code=$?
   exit "$code"
 ) >"$beside" 2>&1 &
 process=$!
