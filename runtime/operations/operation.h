@@ -14,8 +14,8 @@
 #include "runtime/dispatch/kernel_choice.h"
 #include "runtime/dispatch/miss_record.h"
 #include "runtime/dispatch/op.h"
-#include "runtime/engine/engine.h"
 #include "runtime/engine/cancellation.h"
+#include "runtime/engine/engine.h"
 #include "runtime/tuning/data/device_problem.h"
 
 namespace hstujit {
