@@ -25,7 +25,7 @@ class _Ended:
 
 
 def interruptible(work: Work, progress: Progress | None) -> Any:
-    """What ``work`` returns. ``progress`` is called on this thread."""
+    """Returns what ``work`` returns. ``progress`` is called on this thread."""
     cancel = ctypes.c_int()
     if threading.current_thread() is not threading.main_thread():
         return _on_this_thread(work, cancel, progress)

@@ -31,7 +31,7 @@ def _call(function: Any, config: Source, context: Context | None, **options: Any
 def _call_until_interrupted(
     function: Any, config: Source, context: Context | None, progress: Progress | None, **options: Any
 ) -> Any:
-    """The same of work that takes long. Whatever is raised meanwhile ends it, KeyboardInterrupt and of ``progress``."""
+    """Calls a function whose work takes long. An exception ends the work: KeyboardInterrupt, or one of ``progress``."""
     config, context = config if isinstance(config, Config) else Config(config), context_of(context)
 
     def work(cancel: Any, report: Progress) -> Any:

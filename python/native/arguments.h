@@ -15,7 +15,7 @@ inline constexpr int kMaxOutputs = 16;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
 
 const Functions& functions();
-// What torch.use_deterministic_algorithms asks for now.
+// The kernels that torch.use_deterministic_algorithms asks for now, a hstujit_torch_determinism.
 std::int32_t determinism();
 
 // Throws where a function of PyTorch failed.

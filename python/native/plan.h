@@ -22,7 +22,7 @@ const hstujit_torch_callbacks& callbacks();
 
 // Throws with what a callback said where it failed.
 void check_callback(std::int32_t failed);
-// Of hstujit_prepare and its like, for the operator `op`.
+// Throws with the sentence of a status of the library, about the operator `op`.
 void check_status(std::int32_t op, hstujit_status status);
 
 // An op of an instance, for tensors of one alignment.

@@ -15,7 +15,7 @@ inline constexpr Code kCancelled{16};
 // Copies share one state. Any thread may ask, and any thread may cancel.
 class Cancellation {
  public:
-  // Of work that nobody can cancel.
+  // Belongs to work that nobody can cancel.
   Cancellation() = default;
   // `flag` belongs to the caller, outlives the operation and is not 0 once the operation is to end; it may be null.
   explicit Cancellation(const volatile int* flag)

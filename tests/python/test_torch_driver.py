@@ -5,6 +5,7 @@ the functions that stand in place of PyTorch's where kernels are in C++ (tests/f
 
 import contextlib
 import ctypes
+import json
 import os
 import re
 import tempfile
@@ -218,10 +219,9 @@ class Launches(unittest.TestCase):
 
     def test_a_prescribed_kernel_that_is_not_deterministic(self):
         """Is refused in PyTorch's words, and launched with a warning where PyTorch is only to warn."""
-        override = {
-            "HSTUJIT_OVERRIDE": """{"skeleton": "row/table_backward_atomic", "threads_per_row": 16, "warps": 1,
-            "stages": 1, "blocks_per_sm": 6, "activation": "accurate", "schedule": "persistent", "lanes_arrive": false}"""
-        }
+        config = {"skeleton": "row/table_backward_atomic", "threads_per_row": 16, "warps": 1, "stages": 1}
+        config |= {"blocks_per_sm": 6, "activation": "accurate", "schedule": "persistent", "lanes_arrive": False}
+        override = {"HSTUJIT_OVERRIDE": json.dumps(config)}
         x, offsets, rows = torch_cases.tensor(8, 64), torch_cases.offsets(), 2048
 
         def call():
@@ -231,8 +231,8 @@ class Launches(unittest.TestCase):
             torch.use_deterministic_algorithms(True)
             with self.assertRaisesRegex(
                 errors.UnsupportedError,
-                "^hstujit::add_positional_embeddings_backward does not have a deterministic implementation, but you set "
-                r"'torch.use_deterministic_algorithms\(True\)' .*deterministic ones are asked for",
+                "^hstujit::add_positional_embeddings_backward does not have a deterministic implementation, but you "
+                r"set 'torch.use_deterministic_algorithms\(True\)' .*deterministic ones are asked for",
             ):
                 call()
             self.chosen(lines)

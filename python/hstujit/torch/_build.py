@@ -18,7 +18,7 @@ _FILES = ("libhstujit_torch.so",)  # beside libhstujit.so
 
 @functools.cache
 def digest() -> str:
-    """Of the package's sources and of the libraries that it calls."""
+    """Hashes the package's sources and the libraries that it calls."""
     native = (_library.path().parent / name for name in _FILES)
     files = [*sorted(_library.PREFIX.rglob("*.py")), _library.path(), *(file for file in native if file.exists())]
     hashed = hashlib.sha256()

@@ -79,7 +79,7 @@ class Front:
         return not self.overrides.isdisjoint(registered_kernels)
 
     def computed(self, *inputs: Any, **named: Any) -> Any:
-        """Of calls that nothing but the operator's kernels is left to be called for, where they are not direct."""
+        """Calls the kernels below autograd, where the call is not direct."""
         if not self.is_overridden():
             return self.below(*inputs, **named)
         with torch._C._AutoDispatchBelowAutograd():
