@@ -11,11 +11,10 @@ std::int64_t last_of(const Arguments& arguments, int input) {
   const Functions& torch = functions();
   const hstujit_torch_tensor& offsets = arguments.tensor(input);
   if (offsets.sizes[0] == 0) return 0;
-  std::int64_t start = 0;
-  check(torch.aoti_torch_get_storage_offset(arguments.handle(input), &start), "aoti_torch_get_storage_offset");
   AtenTensorHandle view = nullptr;
+  // Counts elements from where the tensor begins, wherever that is in its storage.
   check(torch.aoti_torch__reinterpret_tensor(arguments.handle(input), 0, nullptr, nullptr,
-                                             start + (offsets.sizes[0] - 1) * offsets.strides[0], &view),
+                                             (offsets.sizes[0] - 1) * offsets.strides[0], &view),
         "aoti_torch__reinterpret_tensor");
   const OwnedTensor last(view);
   if (offsets.dtype == torch.aoti_torch_dtype_int32()) {

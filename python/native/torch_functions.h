@@ -39,7 +39,6 @@ using StableIValue = std::uint64_t;
   X(aoti_torch_get_dtype, (AtenTensorHandle, std::int32_t*))                                                       \
   X(aoti_torch_get_device_type, (AtenTensorHandle, std::int32_t*))                                                 \
   X(aoti_torch_get_device_index, (AtenTensorHandle, std::int32_t*))                                                \
-  X(aoti_torch_get_storage_offset, (AtenTensorHandle, std::int64_t*))                                              \
   X(torch_get_const_data_ptr, (AtenTensorHandle, const void**))                                                    \
   X(torch_get_mutable_data_ptr, (AtenTensorHandle, void**))                                                        \
   X(aoti_torch_empty_strided, (std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t, \
