@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 
 from .._interface import Interface
 from ..errors import UnsupportedError
+from ._in_place import alignments_of, readable
 from ._launch import Launcher
 from ._plan import Plan
 from ._schema import NAMESPACE, positional
@@ -54,6 +55,8 @@ class Derivative:
         self.differentiable = [index for index, name in enumerate(outputs) if "d" + name in backward.positions]
         self.others = [index for index in range(len(outputs)) if index not in self.differentiable]
         gradients = ["d" + outputs[index] for index in self.differentiable]
+        alignments = alignments_of(backward.interface)
+        self.alignments = [alignments[name] for name in gradients]
         sources = [*saved, *(name for _, name in self.saved_outputs), *numbers, *gradients]
         rest = [(name, default) for name, _, default in positional(backward.interface) if name not in sources]
         self.rest = tuple(default for _, default in rest)
@@ -126,7 +129,10 @@ class Derivative:
             kept = tuple([result[index] if name in made else None for index, name in self.saved_outputs])
         if self.others:
             ctx.mark_non_differentiable(*[result[index] for index in self.others])
-            ctx.set_materialize_grads(len(self.differentiable) > 1)  # of one there is a gradient, or no backward
+        ctx.set_materialize_grads(False)  # so that nothing is launched where no gradient is defined
+        if len(self.differentiable) > 1:
+            outputs = [result[index] for index in self.differentiable]
+            ctx.made = [(output.shape, output.dtype, output.device) for output in outputs]
         ctx.save_for_backward(*self.saved(given), *kept)
         ctx.call = self.numbers(given), named, derived
 
@@ -140,14 +146,16 @@ class Derivative:
                         sizes.setdefault(keyword, inputs[self.forward.positions[argument.name]].shape[axis])
         return sizes
 
-    def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
+    def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """A gradient for each input that was passed. ``needs`` says which are wanted."""
+        dense = self.dense(ctx, grads)
+        if not dense:
+            return (None,) * len(needs)
         numbers, named, derived = ctx.call
         if named:
             for name, value in _WITH_DERIVATIVE:
                 if named.get(name, value) != value:
                     raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={named[name]}")
-        dense = tuple([_dense(grads[index]) for index in self.differentiable])
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
         for replacing, place in self.unused:
             if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
@@ -165,6 +173,19 @@ class Derivative:
         if chooser is None:
             chooser = self.choosers[key] = self.chooser_of(key, len(made), len(dense))
         return chooser((None, *made, *dense, *scaled))
+
+    def dense(self, ctx: Any, grads: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        """Gradients of outputs as backward reads them, none where autograd defines none of them.
+
+        One that is not defined, beside others, is 0. One of a sum is a number that is expanded, and one of a slice
+        begins at any address.
+        """
+        found = [grads[index] for index in self.differentiable]
+        if all(gradient is None for gradient in found):
+            return ()
+        if any(gradient is None for gradient in found):
+            found = [_zeros(*made) if gradient is None else gradient for gradient, made in zip(found, ctx.made)]
+        return tuple([readable(gradient, alignment) for gradient, alignment in zip(found, self.alignments)])
 
     def parameters_of(
         self, inputs: tuple[Any, ...], named: dict[str, Any], derived: dict[str, Any], needs: tuple[bool, ...]
@@ -210,9 +231,8 @@ def _times(gradient: torch.Tensor, factor: float) -> torch.Tensor:
     return gradient if factor == 1 else gradient * factor
 
 
-def _dense(gradient: torch.Tensor) -> torch.Tensor:
-    """Gradients of sums are expanded numbers; a kernel wants rows."""
-    return gradient if gradient.stride(-1) == 1 or gradient.size(-1) == 1 else gradient.contiguous()
+def _zeros(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.zeros(shape, dtype=dtype, device=device)
 
 
 class NoDerivative:
