@@ -30,11 +30,6 @@ def fp32_precision() -> str:
 fp32_precision._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def contiguous_rows(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with elements that follow one another, as kernels read it."""
-    return tensor if tensor.size(-1) == 1 or tensor.stride(-1) == 1 else tensor.contiguous()
-
-
 def padded_rows(dense: torch.Tensor, seq_offsets: torch.Tensor) -> torch.Tensor:
     """(B, max_len, D) as (B * max_len, D)."""
     if dense.dim() != 3:
@@ -43,7 +38,7 @@ def padded_rows(dense: torch.Tensor, seq_offsets: torch.Tensor) -> torch.Tensor:
         )
     if not _is_traced() and seq_offsets.dim() == 1:
         _check_sequences(dense.shape[0], seq_offsets.shape[0] - 1)
-    return contiguous_rows(dense.flatten(0, 1))
+    return dense.flatten(0, 1)
 
 
 def _check_sequences(found: int, wanted: int) -> None:
@@ -140,8 +135,8 @@ def weight_like(weight: torch.Tensor | None, x: torch.Tensor, name: str = "weigh
 def flat_rows(x: torch.Tensor) -> torch.Tensor:
     """(..., D) as (L, D), also where D is 0, which ``reshape`` knows no L of."""
     if x.dim() == 2:
-        return contiguous_rows(x)
-    return contiguous_rows(x.unsqueeze(0) if x.dim() == 1 else x.flatten(0, -2))
+        return x
+    return x.unsqueeze(0) if x.dim() == 1 else x.flatten(0, -2)
 
 
 def is_integral(dtype: torch.dtype) -> bool:
@@ -156,12 +151,12 @@ def rows_to_move(values: torch.Tensor, name: str, like: torch.Tensor | None = No
     does neither, so that they come out as they went in. ``like`` are others that they stand beside.
     """
     if values.is_floating_point() and (like is None or like.is_floating_point()):
-        return contiguous_rows(values)
+        return values
     other = values.dtype if like is None else like.dtype
     if other != values.dtype and (is_integral(other) or is_integral(values.dtype)):
         raise InvalidArgumentError(f"{name} has dtype {dtype_name(values.dtype)}; it must be {dtype_name(other)}")
     if not is_integral(values.dtype):
-        return contiguous_rows(values)
+        return values
     if values.dim() != 2:
         raise InvalidArgumentError(f"{name} has rank {values.dim()}, shape {tuple(values.shape)}; it must be (L, D)")
     most = 16384 // values.dtype.itemsize

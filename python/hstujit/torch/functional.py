@@ -16,7 +16,6 @@ from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
-    contiguous_rows,
     delta_len_of,
     drawn_seed,
     flat_rows,
@@ -30,23 +29,8 @@ from ._arguments import (
     targets_of,
     weight_like,
 )
+from ._copying import operators as _ops
 from ._explained import calling
-
-_ops = torch.ops.hstujit
-
-
-# Leaves of torch.fx.symbolic_trace: what they decide is not known while it traces.
-torch.fx.wrap("contiguous_rows")
-torch.fx.wrap("padded_rows")
-torch.fx.wrap("flat_rows")
-torch.fx.wrap("rows_to_move")
-torch.fx.wrap("moved_rows")
-torch.fx.wrap("check_heads")
-torch.fx.wrap("delta_len_of")
-torch.fx.wrap("like_offsets")
-torch.fx.wrap("integers_as")
-torch.fx.wrap("targets_of")
-torch.fx.wrap("weight_like")
 
 
 @calling("hstu_attention")
@@ -94,9 +78,9 @@ def hstu_mha(
     if attn_func is not None:
         raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     return _ops.hstu_attention(
-        contiguous_rows(q),
-        contiguous_rows(k),
-        contiguous_rows(v),
+        q,
+        k,
+        v,
         seq_offsets,
         max_seq_len,
         alpha,
@@ -132,9 +116,9 @@ def delta_hstu_mha(
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
     """
     return _ops.delta_hstu_attention(
-        contiguous_rows(delta_q),
-        contiguous_rows(k),
-        contiguous_rows(v),
+        delta_q,
+        k,
+        v,
         seq_offsets,
         max_seq_len,
         delta_len_of(delta_q, seq_offsets),
@@ -200,8 +184,8 @@ def hstu_norm_mul_dropout(
     if drops and seed is None:
         seed = drawn_seed()
     return _ops.hstu_norm_mul_dropout(
-        contiguous_rows(x),
-        contiguous_rows(u),
+        x,
+        u,
         weight_like(weight, x),
         weight_like(bias, x, "bias"),
         eps,
@@ -229,7 +213,7 @@ def add_positional_embeddings(
 ) -> torch.Tensor:
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
     return _ops.add_positional_embeddings(
-        contiguous_rows(seq_embeddings),
+        seq_embeddings,
         weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
         alpha,
         seq_offsets,
@@ -269,7 +253,7 @@ def add_timestamp_positional_embeddings(
         clamp_targets: more targets than a sequence has rows are as many as it has; else they are refused.
     """
     return _ops.add_timestamp_positional_embeddings(
-        contiguous_rows(seq_embeddings),
+        seq_embeddings,
         weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
         weight_like(timestamp_embeddings_weight, seq_embeddings, "timestamp_embeddings_weight"),
         alpha,
@@ -376,7 +360,7 @@ def jagged_dense_broadcast_add(
     max_seq_len: int, seq_offsets: torch.Tensor, jagged: torch.Tensor, dense: torch.Tensor, kernel: Any = None
 ) -> torch.Tensor:
     """One row of dense, (B, D), is added to all rows of a sequence of jagged, (L, D)."""
-    return _ops.jagged_dense_broadcast_add(contiguous_rows(jagged), contiguous_rows(dense), seq_offsets)
+    return _ops.jagged_dense_broadcast_add(jagged, dense, seq_offsets)
 
 
 @calling("complete_cumsum")
@@ -391,7 +375,7 @@ def jagged_to_padded_dense(
 ) -> torch.Tensor:
     """Sequences (L, D), cut or padded to ``max_len`` rows each: (B, max_len, D)."""
     padding = padding_value if padding_value != 0 else None
-    dense = _ops.jagged_to_padded_dense(contiguous_rows(values), seq_offsets, max_len, padding)
+    dense = _ops.jagged_to_padded_dense(values, seq_offsets, max_len, padding)
     return dense.view(seq_offsets.shape[0] - 1, max_len, values.shape[1])
 
 

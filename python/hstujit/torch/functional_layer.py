@@ -11,10 +11,9 @@ import torch
 
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import drawn_seed, fp32_precision, has_dropout, like_offsets, weight_like
+from ._copying import operators as _ops
 from ._explained import calling
 from .functional import hstu_mha
-
-_ops = torch.ops.hstujit
 
 # Arguments of the projection, by name of the operators'.
 _PROJECTION = {
@@ -25,38 +24,21 @@ _PROJECTION = {
 }
 
 
-def _matrix(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor as products read it: its data, and its rows, begin at multiples of 16 bytes.
-
-    Where the data begins is not known to torch.compile: there the operator refuses what begins elsewhere.
-    """
-    size = tensor.element_size()
-    aligned = tensor.stride(-1) == 1 and all(stride * size % 16 == 0 for stride in tensor.stride()[:-1])
-    if aligned and not torch.compiler.is_compiling():
-        aligned = tensor.storage_offset() * size % 16 == 0
-    return tensor if aligned else tensor.clone(memory_format=torch.contiguous_format)
-
-
-def _beside(name: str, tensor: torch.Tensor, like_name: str, like: torch.Tensor, letter: str) -> torch.Tensor:
-    """A matrix whose rows are those of another one, which would be blamed. Unknown while torch.compile traces."""
+def _check_beside(name: str, tensor: torch.Tensor, like_name: str, like: torch.Tensor, letter: str) -> None:
+    """Of a matrix whose rows are those of another one, which would be blamed. Unknown while torch.compile traces."""
     known = not torch.compiler.is_compiling() and tensor.dim() == 2 and like.dim() > 1
     if known and tensor.shape[0] != like.shape[0]:
         rows = like.shape[0]
         raise InvalidArgumentError(
             f"{name}.shape[0] is {tensor.shape[0]}; it must be {letter} = {rows}, as in {like_name}"
         )
-    return _matrix(tensor)
-
-
-torch.fx.wrap("_beside")
-torch.fx.wrap("_matrix")  # a leaf of torch.fx.symbolic_trace, as those of functional.py
 
 
 @calling("addmm")
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
-    added = _beside("input", input, "mat1", mat1, "L")
-    return _ops.addmm(_matrix(mat1), _matrix(mat2), 1.0, added, 1.0, precision=fp32_precision())
+    _check_beside("input", input, "mat1", mat1, "L")
+    return _ops.addmm(mat1, mat2, 1.0, input, 1.0, precision=fp32_precision())
 
 
 @calling("jagged_dense_bmm_broadcast_add")
@@ -74,13 +56,16 @@ def jagged_dense_bmm_broadcast_add(
 
     ``bias`` is (B, n), or (L, n) where it is ``elementwise``.
     """
-    added = _beside("bias", bias, "jagged", jagged, "L") if elementwise else _beside("bias", bias, "dense", dense, "B")
+    if elementwise:
+        _check_beside("bias", bias, "jagged", jagged, "L")
+    else:
+        _check_beside("bias", bias, "dense", dense, "B")
     return _ops.jagged_dense_bmm_broadcast_add(
-        _matrix(jagged),
-        _matrix(dense),
+        jagged,
+        dense,
         seq_offsets,
         max_seq_len,
-        added,
+        bias,
         elementwise=elementwise,
         precision=fp32_precision(),
     )
@@ -116,11 +101,11 @@ def hstu_compute_uqvk(
     """
 
     _, uvqk = _ops.hstu_compute_uqvk(
-        x=_matrix(x),
+        x=x,
         input_norm_weight=weight_like(norm_weight, x, "norm_weight"),
         input_norm_bias=weight_like(norm_bias, x, "norm_bias"),
-        uvqk_weight=_matrix(uvqk_weight),
-        uvqk_bias=_matrix(uvqk_bias),
+        uvqk_weight=uvqk_weight,
+        uvqk_bias=uvqk_bias,
         eps=norm_eps,
         heads=num_heads,
         attn_dim=attn_dim,
@@ -192,14 +177,14 @@ def hstu_preprocess_and_attention(
         )
         return u, attn.view(-1, num_heads * hidden_dim), k, v
     _, _, u, attn = _ops.hstu_preprocess_and_attention(
-        _matrix(x),
+        x,
         weight_like(norm_weight, x, "norm_weight"),
-        _matrix(uvqk_weight),
+        uvqk_weight,
         seq_offsets,
         max_seq_len,
         attn_alpha,
         weight_like(norm_bias, x, "norm_bias"),
-        _matrix(uvqk_bias),
+        uvqk_bias,
         like_offsets(num_targets, seq_offsets),
         eps=norm_eps,
         scaling_seqlen=scaling_seqlen,
@@ -259,11 +244,11 @@ def hstu_compute_output(
     seed = drawn_seed() if drops else None
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
-        _matrix(attn),
-        _matrix(u),
-        _matrix(x),
+        attn,
+        u,
+        x,
         weight_like(norm_weight, x, "norm_weight"),
-        _matrix(output_weight),
+        output_weight,
         weight_like(norm_bias, x, "norm_bias"),
         norm_eps,
         dropout_ratio if drops else None,

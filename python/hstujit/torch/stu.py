@@ -16,13 +16,13 @@ from .._search import interface
 from .._words import counted, kind_of, shown
 from ..errors import InvalidArgumentError
 from ._arguments import drawn_seed, integers_as, is_cast
+from ._copying import operators as _ops
 from ._explained import called_as, explained
 from ._kv_cache import Kept, check_longest
 from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
 from ._layer_instances import Lengths, instances_of
 from ._plan import dtype_name
 
-_ops = torch.ops.hstujit
 _EPS = 1e-6
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 
