@@ -20,6 +20,7 @@ from .._checked import as_integer, as_real, bind, is_flag, is_integer
 from .._words import renamed, shown
 from ..errors import Error, InvalidArgumentError
 from ._arguments import is_readable
+from ._nodes import Node, has_proxies
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -196,6 +197,8 @@ _FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeErr
 def explained(function: Function) -> Function:
     """A function whose numbers, flags and texts are checked, and which says what is wrong with a call.
 
+    A call of a function with proxies of ``torch.fx`` is a node of its graph (_nodes.py).
+
     ``torch.compile`` traces it. There a number that has another type of Python is refused, and the rest is PyTorch's.
     """
     return explained_as(None)(function)
@@ -248,6 +251,10 @@ def _explained(function: Function, names: Calling | None) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
+            if node is not None and (has_proxies(args) or (kwargs and has_proxies(tuple(kwargs.values())))):
+                bound = bind(signature, called, args, kwargs)
+                _converted(bound, kinds)
+                return node.add(bound.arguments)
             if is_plain(args, kwargs):
                 return function(*args, **kwargs)
             bound = bind(signature, called, args, kwargs)
@@ -264,6 +271,7 @@ def _explained(function: Function, names: Calling | None) -> Function:
             raise
 
     call.calling = names  # type: ignore[attr-defined]
+    node = None if names is None else Node(call)
     return call  # type: ignore[return-value]
 
 

@@ -72,10 +72,11 @@ def _delta_attention(given: Given) -> str:
 
 
 def _products(given: Given) -> str:
-    """torch.fx has others in place of tensors while it traces: nothing is known of them."""
+    """Sizes are not known while torch.fx traces. Products of the package in PyTorch take all of them."""
+    is_plain = getattr(given.get("kernel"), "name", None) == "PYTORCH"
     for value in given.values():
-        if isinstance(value, torch.fx.Proxy):
-            return "a product while torch.fx traces"
+        if is_plain and isinstance(value, torch.fx.Proxy):
+            return "a product in PyTorch while torch.fx traces"
         is_on_gpu = isinstance(value, torch.Tensor) and value.is_cuda
         if is_on_gpu and torch.cuda.get_device_properties(value.device).major < 8:
             return "a product on a GPU before Ampere"

@@ -14,14 +14,16 @@ from .._checked import checked, named
 from .._instances import LARGEST_COUNT
 from .._search import interface
 from .._words import counted, kind_of, shown
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import drawn_seed, integers_as, is_cast
 from ._copying import operators as _ops
 from ._explained import called_as, explained
 from ._kv_cache import Kept, check_longest
 from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
 from ._layer_instances import Lengths, instances_of
+from ._nodes import has_proxies
 from ._plan import dtype_name
+from ._traced_layer import node_of
 
 _EPS = 1e-6
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
@@ -149,6 +151,11 @@ class STULayer(torch.nn.Module):
                 f"delta_x.shape[0] is {rows}; it must be a multiple of B = {batch}, the sequences of the prefill"
             )
 
+    def __prepare_scriptable__(self) -> Any:
+        raise UnsupportedError(
+            "torch.jit.script compiles no STULayer: trace the model with torch.fx.symbolic_trace, and script that graph"
+        )
+
     def extra_repr(self) -> str:
         """Fields of the configuration that are not at their defaults."""
         fields = ((field, getattr(self._config, field.name)) for field in _FIELDS.values())
@@ -186,6 +193,9 @@ class STULayer(torch.nn.Module):
         Returns:
             (L, embedding_dim).
         """
+        call = x, x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths
+        if has_proxies(call):
+            return node_of(self, *call)
         config, prefill = self._config, kv_caching_lengths is not None
         check_longest(max_kv_caching_len)
         self._check_rows("x", x, "L")
@@ -242,6 +252,8 @@ class STULayer(torch.nn.Module):
         Returns:
             (B * new rows, embedding_dim).
         """
+        if has_proxies((delta_x, num_targets, kv_caching_lengths)):
+            raise UnsupportedError("cached_forward is called while torch.fx traces, and a graph keeps no cache")
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
         check_longest(max_kv_caching_len)

@@ -1,0 +1,85 @@
+"""Functions as operators of PyTorch, so that a graph of torch.fx has one node for a call.
+
+Nothing is known of data types, ranks and sizes while ``torch.fx`` traces, and TorchScript compiles no function of this
+package. So a call with proxies becomes a node of ``torch.ops.hstujit_functions.NAME``, and the function runs when the
+graph does. Its kernel is composite: autograd, autocast and ``torch.export`` see the operators that it calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+NAMESPACE = "hstujit_functions"
+
+library = torch.library.Library(NAMESPACE, "DEF")
+
+# By annotation: the type of a schema.
+_TYPES = {
+    "torch.Tensor": "Tensor",
+    "list[torch.Tensor]": "Tensor[]",
+    "int": "SymInt",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+}
+_UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
+
+
+def has_proxies(values: tuple[Any, ...]) -> bool:
+    """Whether torch.fx traces a call with these values. Without any it takes a third of a microsecond."""
+    return torch._C._has_torch_function(values) and any(isinstance(value, torch.fx.Proxy) for value in values)
+
+
+class Node:
+    """What a call of a function is in a graph of torch.fx. The schema has keywords alone, which Python gets by name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        parameters = inspect.signature(function).parameters.values()
+        self.parameters = {p.name: p for p in parameters if p.annotation != _UNKNOWN}
+        module = function.__module__.rpartition(".")[2]
+        # The modules of the public packages have functions of the same names with other arguments.
+        is_own = module not in ("generative_recommenders", "tzrec")
+        name = function.__name__ if is_own else f"{module}_{function.__name__}"
+        returned = inspect.signature(function).return_annotation
+        library.define(f"{name}(*, {', '.join(map(_text, self.parameters.values()))}) -> {_returns(returned)}")
+        library.impl(name, function, "CompositeImplicitAutograd")
+        self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
+
+    def add(self, arguments: dict[str, Any]) -> torch.fx.Proxy:
+        """The node of a call, whose numbers, flags and texts are of the types that the schema has."""
+        given = {name: value for name, value in arguments.items() if self._is_given(name, value)}
+        for name, value in given.items():
+            # TorchScript takes an integer for no other number.
+            if self.parameters[name].annotation.startswith("float") and isinstance(value, int):
+                given[name] = float(value)
+        proxy = next(value for value in arguments.values() if isinstance(value, torch.fx.Proxy))
+        return proxy.tracer.create_proxy("call_function", self.packet, (), given)
+
+    def _is_given(self, name: str, value: Any) -> bool:
+        parameter = self.parameters.get(name)
+        return parameter is not None and (parameter.default is parameter.empty or value is not parameter.default)
+
+
+def _type(annotation: str) -> str:
+    base = annotation.removesuffix(" | None")
+    return _TYPES[base] + ("" if base == annotation else "?")
+
+
+def _text(parameter: inspect.Parameter) -> str:
+    text = f"{_type(parameter.annotation)} {parameter.name}"
+    if parameter.default is parameter.empty:
+        return text
+    return text + (f'="{parameter.default}"' if isinstance(parameter.default, str) else f"={parameter.default}")
+
+
+def _returns(annotation: str) -> str:
+    if not annotation.startswith("tuple["):
+        return _type(annotation)
+    return f"({', '.join(map(_type, annotation.removeprefix('tuple[').removesuffix(']').split(', ')))})"
+
+
+__all__ = ["Node", "has_proxies"]
