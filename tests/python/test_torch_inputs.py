@@ -229,7 +229,7 @@ class Layouts(unittest.TestCase):
         buffer, given = torch_cases.tensor(129).requires_grad_(), weight.requires_grad_()
         expected = model(buffer, given)
         wanted = torch.autograd.grad(sum(out.square().sum() for out in expected), (buffer, given))
-        for backend in ("eager", "aot_eager"):
+        for backend in ("eager", "aot_eager", "inductor"):
             torch._dynamo.reset()
             found = torch.compile(model, fullgraph=True, backend=backend)(buffer, given)
             torch.testing.assert_close(found, expected)

@@ -6,6 +6,7 @@ The innermost stride is 1, and the address and all other strides are multiples o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -56,27 +57,33 @@ def readable(tensor: torch.Tensor, alignment: int) -> torch.Tensor:
     if not are_strides_read(tensor, alignment):
         return _copy(tensor)
     if torch.compiler.is_compiling():
-        # torch.compile sees no storages. This operator is gone behind it, where a tensor's place is known.
+        # torch.compile knows no place in a storage. It is known behind it, where this operator is decomposed.
         return _aligned(tensor, alignment) if alignment > tensor.element_size() else tensor
-    return tensor if begins_aligned(tensor, alignment) else _copy(tensor)
+    return _kernel_of_aligned(tensor, alignment)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
-def _define_aligned() -> Any:
-    library.define("_aligned(Tensor tensor, int alignment) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl(
-        "_aligned",
-        lambda tensor, alignment: tensor if begins_aligned(tensor, alignment) else _copy(tensor),
-        "CompositeImplicitAutograd",
-    )
-    return getattr(torch.ops, NAMESPACE)._aligned
+def _define(name: str, arguments: str, kernel: Callable[..., torch.Tensor], key: str) -> Any:
+    library.define(f"{name}({arguments}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl(name, kernel, key)
+    return getattr(getattr(torch.ops, NAMESPACE), name)
+
+
+def _kernel_of_aligned(tensor: torch.Tensor, alignment: int) -> torch.Tensor:
+    if begins_aligned(tensor, alignment):
+        return tensor
+    return _kept_copy(tensor) if is_traced(tensor) else _copy(tensor)
 
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
-_aligned = _define_aligned()
+# Inductor takes a clone with the sizes and strides of its tensor for the tensor, wherever that begins.
+_kept_copy = _define("_copy", "Tensor tensor", _copy, "CompositeExplicitAutograd")
+torch.library.register_fake(f"{NAMESPACE}::_copy", lambda tensor: tensor.new_empty(tensor.shape), lib=library)
+torch.library.register_autograd(f"{NAMESPACE}::_copy", lambda _, gradient: gradient, lib=library)
+_aligned = _define("_aligned", "Tensor tensor, int alignment", _kernel_of_aligned, "CompositeImplicitAutograd")
 
 
 def is_traced(tensor: torch.Tensor | None = None) -> bool:
