@@ -16,7 +16,7 @@ if torch:
     import torch_function_cases
 
     import hstujit.torch
-    from hstujit.torch import STULayer, STULayerConfig, STUStack
+    from hstujit.torch import STULayer, STULayerConfig, STUStack, _nodes
 
 
 def scripted(graph):
@@ -69,6 +69,19 @@ class Graphs(unittest.TestCase):
             self.same(script(q, offsets, length), hstujit.torch.hstu_mha(length, 1, q, q, q, offsets))
         with self.assertRaisesRegex(RuntimeError, "sequence 2 has 5 rows by seq_offsets"):
             script(q, offsets, 4)
+
+    def test_a_number_or_a_tensor(self):
+        def plus(x: "torch.Tensor", by: "int | torch.Tensor | None" = None) -> "torch.Tensor":
+            return x if by is None else x + by
+
+        node, x = _nodes.Node(plus), torch_cases.tensor(8, 2)
+        for by in (None, 3, torch_cases.tensor(1)):
+
+            def add(x, by=by):
+                return node.add({"x": x, "by": by})
+
+            model, inputs = module_of(add, {"x": x, "by": by})
+            self.same(scripted(torch.fx.symbolic_trace(model))(*inputs), plus(x, by))
 
     def test_mistakes_of_numbers_are_said_while_it_is_traced(self):
         class Model(torch.nn.Module):

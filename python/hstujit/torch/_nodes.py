@@ -26,6 +26,7 @@ _TYPES = {
     "bool": "bool",
     "str": "str",
 }
+_NUMBER_OR_TENSOR = "int | torch.Tensor | None"  # is two arguments of a schema
 _UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
 
 
@@ -45,9 +46,20 @@ class Node:
         is_own = module not in ("generative_recommenders", "tzrec")
         name = function.__name__ if is_own else f"{module}_{function.__name__}"
         returned = inspect.signature(function).return_annotation
+        self.either = [p.name for p in self.parameters.values() if p.annotation == _NUMBER_OR_TENSOR]
         library.define(f"{name}(*, {', '.join(map(_text, self.parameters.values()))}) -> {_returns(returned)}")
-        library.impl(name, function, "CompositeImplicitAutograd")
+        library.impl(name, self.kernel_of(function), "CompositeImplicitAutograd")
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
+
+    def kernel_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def kernel(**arguments: Any) -> Any:
+            for name in self.either:
+                tensor = arguments.pop(_of_tensor(name), None)
+                if tensor is not None:
+                    arguments[name] = tensor
+            return function(**arguments)
+
+        return kernel if self.either else function
 
     def add(self, arguments: dict[str, Any]) -> torch.fx.Proxy:
         """The node of a call, whose numbers, flags and texts are of the types that the schema has."""
@@ -56,6 +68,9 @@ class Node:
             # TorchScript takes an integer for no other number.
             if self.parameters[name].annotation.startswith("float") and isinstance(value, int):
                 given[name] = float(value)
+        for name in self.either:
+            if isinstance(given.get(name), (torch.Tensor, torch.fx.Proxy)):
+                given[_of_tensor(name)] = given.pop(name)
         proxy = next(value for value in arguments.values() if isinstance(value, torch.fx.Proxy))
         return proxy.tracer.create_proxy("call_function", self.packet, (), given)
 
@@ -69,7 +84,13 @@ def _type(annotation: str) -> str:
     return _TYPES[base] + ("" if base == annotation else "?")
 
 
+def _of_tensor(name: str) -> str:
+    return f"{name}_tensor"
+
+
 def _text(parameter: inspect.Parameter) -> str:
+    if parameter.annotation == _NUMBER_OR_TENSOR:
+        return f"SymInt? {parameter.name}=None, Tensor? {_of_tensor(parameter.name)}=None"
     text = f"{_type(parameter.annotation)} {parameter.name}"
     if parameter.default is parameter.empty:
         return text
