@@ -19,8 +19,8 @@ constexpr const char* kChoiceFormat = "hstujit-choice-1";
 constexpr int kChoiceSchema = 1;
 
 constexpr ChoiceSource kChoiceSources[] = {
-    ChoiceSource::kTuning,    ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherBatches,
-    ChoiceSource::kHeuristic, ChoiceSource::kFrozen,     ChoiceSource::kOverride};
+    ChoiceSource::kTuning,       ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherSeed,
+    ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic,  ChoiceSource::kFrozen,     ChoiceSource::kOverride};
 
 }  // namespace
 
@@ -32,6 +32,8 @@ std::string_view to_string(ChoiceSource source) {
       return "near device";
     case ChoiceSource::kOtherHeads:
       return "other heads";
+    case ChoiceSource::kOtherSeed:
+      return "other seed";
     case ChoiceSource::kOtherBatches:
       return "other batches";
     case ChoiceSource::kHeuristic:

@@ -158,6 +158,14 @@ class RowPrinter {
         elements_.size(), outputs_.size(), line);
   }
 
+  // Reads an input that decides random numbers.
+  std::string seed_text(const std::string& name) const {
+    const auto input = std::find_if(interface_.inputs.begin(), interface_.inputs.end(),
+                                    [&](const RowOperand& operand) { return operand.name == name; });
+    const std::string place = "params." + input->argument();
+    return input->kind == RowOperandKind::kSeedTensor ? fmt::format("__ldg({})", place) : place;
+  }
+
   // Empty where there are none, so that a template can tell.
   std::string print_randoms() const {
     if (functions_.randoms.empty()) return {};
@@ -173,9 +181,8 @@ class RowPrinter {
         functions_.randoms.size());
     for (size_t i = 0; i < functions_.randoms.size(); ++i) {
       const RowRandom& random = functions_.randoms[i];
-      text += fmt::format(
-          "      if constexpr (kNumber == {}) draw_uniform<{}, {}>(params.{}, params.{}, row, column, out);\n", i,
-          random.columns, random.first, random.seed, random.offset);
+      text += fmt::format("      if constexpr (kNumber == {}) draw_uniform<{}, {}>({}, {}, row, column, out);\n", i,
+                          random.columns, random.first, seed_text(random.seed), seed_text(random.offset));
     }
     return text + "    }\n  };\n";
   }

@@ -65,7 +65,7 @@ def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row",
     I32EnumAttrCase<"ColumnSum", 3, "column_sum">, // (width): the sum over all rows
     I32EnumAttrCase<"GroupVector", 4, "group_vector">,  // (groups): all rows have the same, one number for a group
     I32EnumAttrCase<"GroupSum", 5, "group_sum">,   // (groups): the sum over all rows and the elements of a group
-    I32EnumAttrCase<"Seed", 6, "seed">,            // an integer argument of the launch
+    I32EnumAttrCase<"Seed", 6, "seed">,            // an integer argument of the launch, or the element of a tensor (1)
     I32EnumAttrCase<"Table", 7, "table">,          // (K, width): of its rows the one that is found
     I32EnumAttrCase<"TableSum", 8, "table_sum">    // (K, width): each row is the sum over the rows that found it
   ]> {

@@ -19,6 +19,7 @@ hstu::OperandKind kind_of(RowOperandKind kind) {
     case RowOperandKind::kScalar:
       return hstu::OperandKind::Scalar;
     case RowOperandKind::kSeed:
+    case RowOperandKind::kSeedTensor:
       return hstu::OperandKind::Seed;
     case RowOperandKind::kGroupSum:
       return hstu::OperandKind::GroupSum;
@@ -43,8 +44,7 @@ mlir::ArrayAttr operands_attribute(mlir::Builder& builder, const std::vector<Row
     hstu::ColumnsAttr columns;
     if (!operand.tensor.empty())
       columns = hstu::ColumnsAttr::get(builder.getContext(), operand.tensor, operand.first_column);
-    const mlir::Type type =
-        operand.kind == RowOperandKind::kSeed ? builder.getI64Type() : memory_type(builder, operand.dtype);
+    const mlir::Type type = operand.is_seed() ? builder.getI64Type() : memory_type(builder, operand.dtype);
     attributes.push_back(
         hstu::OperandAttr::get(builder.getContext(), operand.name, kind_of(operand.kind), type, columns));
   }
@@ -85,7 +85,7 @@ RowBuilder::RowBuilder(mlir::MLIRContext& context, const RowSpec& spec)
   mlir::SmallVector<mlir::Type> types;
   for (const RowOperand& input : interface_.inputs) {
     types.push_back(input.kind == RowOperandKind::kScalar ? mlir::Type(builder_.getF32Type())
-                    : input.kind == RowOperandKind::kSeed ? mlir::Type(builder_.getI64Type())
+                    : input.is_seed()                     ? mlir::Type(builder_.getI64Type())
                                                           : elements_);
   }
   body_ =

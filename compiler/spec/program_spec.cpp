@@ -98,12 +98,12 @@ bool is_read_behind(const Program& program, const ProgramStep& writer, int value
 double bytes_of(const Argument& argument, const Lengths& lengths) {
   if (argument.kind != ArgumentKind::kTensor) return 0;
   double lines = 1;
+  const bool vector = argument.shape.size() == 1 && argument.shape[0].is_constant();
   if (has_rows(argument)) {
     lines = static_cast<double>(lengths.total_rows(row_axis(argument)));
-  } else if (has_parts(argument) || is_integer(argument.dtype)) {
+  } else if (has_parts(argument) || (is_integer(argument.dtype) && !vector)) {
     lines = static_cast<double>(lengths.rows.size());
   }
-  const bool vector = argument.shape.size() == 1 && argument.shape[0].is_constant();
   const int64_t elements = vector ? argument.shape[0].bias : part_elements(argument, lengths.max_seq_len);
   return lines * static_cast<double>(elements) * static_cast<double>(size_of(argument.dtype));
 }

@@ -25,6 +25,7 @@ enum class RowOperandKind {
   kGroupVector,  // (groups): the same, one number for the elements of a group
   kScalar,       // a real argument of the launch
   kSeed,         // an integer argument of the launch, which random numbers follow from
+  kSeedTensor,   // (1): such an integer, which is in the device's memory
   kColumnSum,    // (width), an output: the sum over all rows, 0 where there is none
   kGroupSum,     // (groups), an output: the same, over the elements of a group, too
   kTable,        // (K, width): of its rows the one that the operator's index finds for the row
@@ -59,7 +60,8 @@ struct RowOperand {
   std::string in_place = {};
 
   bool is_found() const { return rows.has_value(); }
-  bool has_elements() const { return kind != RowOperandKind::kScalar && kind != RowOperandKind::kSeed; }
+  bool is_seed() const { return kind == RowOperandKind::kSeed || kind == RowOperandKind::kSeedTensor; }
+  bool has_elements() const { return kind != RowOperandKind::kScalar && !is_seed(); }
   bool is_group() const { return kind == RowOperandKind::kGroupVector || kind == RowOperandKind::kGroupSum; }
   bool is_table() const { return kind == RowOperandKind::kTable || kind == RowOperandKind::kTableSum; }
   // Whether its tensor has rows of its own: it is no vector, no sum over all rows and no number.

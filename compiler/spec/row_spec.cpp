@@ -106,7 +106,12 @@ class RowOfValues final : public ReferenceRow {
   std::span<const double> input(std::string_view name) const override {
     return line(place(name), values_[place(name).argument].tensor.reals);
   }
-  double scalar(std::string_view name) const override { return values_[place(name).argument].scalar; }
+  double scalar(std::string_view name) const override {
+    const OperandPlace& found = place(name);
+    const HostValue& value = values_[found.argument];
+    if (found.operand.kind == RowOperandKind::kSeedTensor) return static_cast<double>(value.tensor.integers[0]);
+    return value.scalar;
+  }
   int64_t number() const override { return static_cast<int64_t>(row_); }
   std::span<double> output(std::string_view name) override {
     const OperandPlace& found = place(name);
@@ -170,10 +175,15 @@ Signature RowSpec::signature(Direction direction) const {
     result.name = operand.argument();
     result.role = role;
     result.doc = operand.doc;
+    if (operand.is_seed()) result.semantic = Semantic::kSeed;
+    if (operand.kind == RowOperandKind::kSeedTensor) {
+      result.dtype = DataType::kInt64;
+      result.shape = {Dimension::constant(1)};
+      result.alignment = static_cast<int>(size_of(result.dtype));
+      return result;
+    }
     if (!operand.has_elements()) {
-      const bool seed = operand.kind == RowOperandKind::kSeed;
-      result.kind = seed ? ArgumentKind::kInt : ArgumentKind::kFloat;
-      if (seed) result.semantic = Semantic::kSeed;
+      result.kind = operand.is_seed() ? ArgumentKind::kInt : ArgumentKind::kFloat;
       result.range = operand.range;
       return result;
     }
@@ -240,6 +250,8 @@ std::vector<HostValue> RowSpec::make_inputs(Direction direction, const Lengths& 
     if (input.has_elements()) {
       value.tensor =
           elements_of(input, lines_of(input, interface, lengths, sizes), interface.columns(input), seed, values.size());
+    } else if (input.kind == RowOperandKind::kSeedTensor) {
+      value.tensor = {{1}, {}, {static_cast<int64_t>(input.usual)}};
     } else {
       value.scalar = input.usual;
     }

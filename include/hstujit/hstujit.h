@@ -182,7 +182,8 @@ HSTUJIT_API void hstujit_op_destroy(hstujit_op* op);
  * where an axis has a largest size: that by axis, null where there is none. in_place is of an output that may
  * have all of its elements where that input has them; another one shares none with any tensor. min and max are the
  * least and the largest value of a number, where a launch refuses others. semantic ("offsets", "counts", "max_rows")
- * and axis ("L") are of integers about rows of sequences; semantic is "seed" of those that random numbers follow from.
+ * and axis ("L") are of integers about rows of sequences; semantic is "seed" of an integer, or a tensor of one, that
+ * random numbers follow from.
  */
 HSTUJIT_API hstujit_status hstujit_op_signature(const hstujit_op* op, hstujit_text* out);
 /* The signature of the op that hstujit_op_create would make of this instance. It needs no context. */

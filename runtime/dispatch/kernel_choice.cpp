@@ -136,6 +136,8 @@ std::string earlier_why(const DeviceSpec& device, const KernelChoice& choice) {
         return fmt::format("the winner on {}, the nearest device with a record", choice.nearest);
       case ChoiceSource::kOtherHeads:
         return "the winner of another number of heads";
+      case ChoiceSource::kOtherSeed:
+        return "the winner of the instance whose seed is a number";
       case ChoiceSource::kOtherBatches:
         return "what the bucket's other batches had";
       case ChoiceSource::kHeuristic:
@@ -220,6 +222,7 @@ bool counts_here(const Wanted& wanted, const ChoiceRecord& noted) {
     case ChoiceSource::kFrozen:
     case ChoiceSource::kOverride:
     case ChoiceSource::kOtherHeads:  // looked up anew
+    case ChoiceSource::kOtherSeed:
     case ChoiceSource::kOtherBatches:
       return false;
     case ChoiceSource::kHeuristic:
@@ -259,8 +262,10 @@ bool is_out_of_reach(Engine& engine, const Wanted& wanted, const KernelConfig& c
 
 // The winner of this device for an instance that is tuned alike, where it fits and its kernel can be had: a kernel of
 // the cost model's that is there is better than none.
-std::optional<KernelChoice> choice_of_other_heads(Engine& engine, const Wanted& wanted) {
+std::optional<KernelChoice> choice_of_tuned_alike(Engine& engine, const Wanted& wanted) {
   KernelChoice choice;
+  // Attention is tuned alike with other heads, an operator of rows with the other form of the seed.
+  choice.source = wanted.spec.family() == Family::kRow ? ChoiceSource::kOtherSeed : ChoiceSource::kOtherHeads;
   const auto usable = [&](const TuningRecord& record) {
     return refusal(wanted, json_or_null(record.winner), &choice.config).empty();
   };
@@ -269,7 +274,6 @@ std::optional<KernelChoice> choice_of_other_heads(Engine& engine, const Wanted& 
          serving_keys(*other.spec, wanted.direction, wanted.device, wanted.bucket, wanted.restriction)) {
       const auto record = engine.tuning().find(key, usable, wanted.keep);
       if (!record || is_out_of_reach(engine, wanted, choice.config)) continue;
-      choice.source = ChoiceSource::kOtherHeads;
       choice.why = fmt::format("untuned; with {}, {}", other.difference, winner_why(*record));
       return choice;
     }
@@ -368,7 +372,7 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
   const Wanted wanted{spec, direction, device, for_all ? ProblemBucket(bucket.rows) : bucket, restriction, keep};
   if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);
   std::optional<KernelChoice> choice = decided_choice(engine, wanted);
-  if (!choice) choice = choice_of_other_heads(engine, wanted);
+  if (!choice) choice = choice_of_tuned_alike(engine, wanted);
   if (!choice) choice = nearest_choice(engine, wanted);
   if (!choice) {
     HSTUJIT_ASSIGN_OR_RETURN(choice, untuned_choice(engine, wanted));

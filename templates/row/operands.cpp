@@ -92,8 +92,7 @@ std::string print_sequences(const RowInterface& interface, const Operands& table
 DataType vector_type(const RowInterface& interface) {
   for (const Operands* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) {
-      if (!operand.is_matrix() && operand.kind != RowOperandKind::kScalar && operand.kind != RowOperandKind::kSeed)
-        return operand.dtype;
+      if (!operand.is_matrix() && operand.has_elements()) return operand.dtype;
     }
   }
   return DataType::kFp32;
@@ -138,7 +137,7 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
     slot.kind = operand.kind == RowOperandKind::kScalar ? Kind::kFloat
                 : operand.kind == RowOperandKind::kSeed ? Kind::kLong
                                                         : Kind::kPointer;
-    slot.type = pointer_type(operand, output);
+    slot.type = operand.kind == RowOperandKind::kSeedTensor ? "const i64*" : pointer_type(operand, output);
     slots.push_back(slot);
     if (!operand.is_matrix()) return;
     slot.name += "_stride";

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/host/host_call.h"
 #include "tests/row/row_cases.h"
 
@@ -83,6 +85,31 @@ TEST(HostRows, EveryRatioOfDropout) {
       call.inputs()[static_cast<size_t>(find_argument(signature, "seed"))].scalar = -5;
       ASSERT_EQ(call.launch(handle), 0) << call.error();
       EXPECT_EQ(call.mistakes(), "");
+    }
+  }
+}
+
+// A number drops the same bits whether it is an argument of the launch or the element of a tensor.
+TEST(HostRows, ASeedInATensorDropsWhatTheNumberDrops) {
+  Json json = {{"op", "hstu_norm_mul_dropout"}, {"width", 20}, {"concat_x", true}, {"dropout", true}};
+  const OpSpecPtr number = make_spec(json);
+  json["seed_tensor"] = true;
+  const OpSpecPtr tensor = make_spec(json);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    const HostHandle of_number(*number, 2, direction), of_tensor(*tensor, 2, direction);
+    ASSERT_NE(of_tensor.get(), nullptr) << of_tensor.error();
+    for (const int64_t seed : {int64_t{-5}, int64_t{0x7123456789abcdef}}) {
+      HostCall one(number, {{300}, {}, 300, {}}, 7, 0, direction), other(tensor, {{300}, {}, 300, {}}, 7, 0, direction);
+      one.pack_inputs();
+      other.pack_inputs();
+      one.value("seed").integer = seed;
+      std::memcpy(other.value("seed_tensor").data, &seed, sizeof seed);
+      ASSERT_EQ(one.launch(of_number), 0) << one.error();
+      ASSERT_EQ(other.launch(of_tensor), 0) << other.error();
+      for (const Argument& argument : number->signature(direction)) {
+        if (argument.role != ArgumentRole::kOutput) continue;
+        EXPECT_EQ(one.bytes(argument.name), other.bytes(argument.name)) << argument.name << " " << seed;
+      }
     }
   }
 }

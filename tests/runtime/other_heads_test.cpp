@@ -97,5 +97,21 @@ TEST_F(OtherHeads, OfAnOperatorOfFewRowsAreThatOperators) {
   }
 }
 
+TEST_F(OtherHeads, ASeedInATensorTakesTheWinnerOfANumber) {
+  Json json = {{"op", "hstu_norm_mul_dropout"}, {"width", 512}, {"dropout", true}};
+  const OpSpecPtr number = parse_op_spec(json, "").value();
+  json["seed_tensor"] = true;
+  const OpSpecPtr tensor = parse_op_spec(json, "").value();
+  const DeviceSpec device = *known_device("H200");
+  const auto choice = [&] { return choose_kernel(*engine_, *tensor, Direction::kForward, device, 1).value(); };
+  KernelConfig winner = choice().config;
+  EXPECT_EQ(choice().source, ChoiceSource::kHeuristic);
+  winner.row().warps = 16;
+  ASSERT_TRUE(add_winner(*engine_, tuning_key(*number, Direction::kForward, device, 1), winner).ok());
+  EXPECT_EQ(choice().source, ChoiceSource::kOtherSeed);
+  EXPECT_EQ(choice().config, winner);
+  EXPECT_THAT(choice().why, HasSubstr("untuned; with the seed as a number, the tuning database's winner, 10.0 us"));
+}
+
 }  // namespace
 }  // namespace hstujit::test

@@ -22,6 +22,7 @@ TEST(HstuNormMulDropoutSource, HasOnlyWhatIsUsed) {
       SCOPED_TRACE(row.name + " " + std::string(to_string(direction)));
       EXPECT_EQ(names("philox4x32"), dropout);
       EXPECT_EQ(names("seed"), dropout);
+      EXPECT_EQ(names("seed_tensor"), row.json.value("seed_tensor", false));
       EXPECT_EQ(names("GroupLayout"), groups);
       EXPECT_EQ(names("add_group_sums"), groups && direction == Direction::kBackward);
     }

@@ -22,7 +22,7 @@ std::string arguments_of(const std::string& parameters, Direction direction) {
   for (const Argument& argument : (*parse(parameters))->signature(direction)) {
     text += (text.empty() ? "" : ", ") + argument.name;
     if (argument.kind == ArgumentKind::kTensor) text += shape_text(argument);
-    if (argument.kind == ArgumentKind::kInt) text += " " + std::string(to_string(argument.semantic));
+    if (argument.semantic != Semantic::kData) text += " " + std::string(to_string(argument.semantic));
   }
   return text;
 }
@@ -44,6 +44,8 @@ TEST(HstuNormMulDropoutSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(key(R"(, "group_norm": true, "silu_u": true, "concat_u": true)"),
             key(R"(, "group_norm": true, "silu_u": true, "concat_u": true, "mul_u_activation": "silu")"));
   EXPECT_NE(key(R"(, "silu_u": true, "concat_u": true)"), key(R"(, "concat_u": true)"));
+  EXPECT_EQ(key(R"(, "seed_tensor": true)"), key(""));
+  EXPECT_NE(key(R"(, "dropout": true, "seed_tensor": true)"), key(R"(, "dropout": true)"));
 }
 
 TEST(HstuNormMulDropoutSpec, Signatures) {
@@ -56,6 +58,18 @@ TEST(HstuNormMulDropoutSpec, Signatures) {
   EXPECT_EQ(arguments_of(all, Direction::kBackward),
             "x(L, 64), u(L, 64), dout(L, 192), weight(4), bias(4), eps, dropout_ratio, seed seed, offset seed, "
             "dx(L, 64), du(L, 64), dweight(4), dbias(4)");
+  EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm", "dropout": true, "seed_tensor": true)", Direction::kForward),
+            "x(L, 64), u(L, 64), weight(64), eps, dropout_ratio, seed_tensor(1) seed, offset seed, out(L, 64)");
+  EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm", "dropout": true, "seed_tensor": true)", Direction::kBackward),
+            "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dropout_ratio, seed_tensor(1) seed, offset seed, "
+            "dx(L, 64), du(L, 64), dweight(64)");
+}
+
+TEST(HstuNormMulDropoutSpec, ASeedInATensorIsTunedAsANumber) {
+  const auto alike = (*parse(R"(, "dropout": true, "seed_tensor": true)"))->tuned_alike();
+  ASSERT_EQ(alike.size(), 1);
+  EXPECT_EQ(key_text(*alike[0].spec), key_text(**parse(R"(, "dropout": true)")));
+  EXPECT_TRUE((*parse(R"(, "dropout": true)"))->tuned_alike().empty());
 }
 
 TEST(HstuNormMulDropoutSpec, WorkCountsBytesOnce) {

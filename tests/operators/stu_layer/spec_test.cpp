@@ -43,6 +43,15 @@ TEST(StuLayer, TakesRowsAndWeights) {
   EXPECT_TRUE(every_row_counts(spec->signature(Direction::kForward)));
 }
 
+TEST(StuLayer, ReadsTheSeedOfATensorOnce) {
+  const Lengths lengths{{3, 7}, {}, 7, {}};
+  const OpSpecPtr number = stu("stu_layer", {{"dropout", true}}),
+                  tensor = stu("stu_layer", {{"dropout", true}, {"seed_tensor", true}});
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    EXPECT_EQ(tensor->work(direction, lengths).bytes - number->work(direction, lengths).bytes, sizeof(int64_t));
+  }
+}
+
 TEST(StuLayer, ForwardGivesWhatBackwardDoesNotComputeAgain) {
   const OpSpecPtr spec = stu("stu_layer", {{"recompute_normed_x", false},
                                            {"recompute_uvqk", false},

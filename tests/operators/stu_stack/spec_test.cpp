@@ -41,6 +41,23 @@ TEST(StuStack, TakesStackedWeights) {
             "duvqk_bias(3, 96) dx(L, 24) dinput_norm_weight(3, 24) dinput_norm_bias(3, 24) ");
 }
 
+// Each layer draws from the one seed, at an offset of its own.
+TEST(StuStack, TakesTheSeedInATensor) {
+  const OpSpecPtr spec = stack(3, {{"dropout", true}, {"seed_tensor", true}});
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    EXPECT_THAT(stack_arguments(*spec, direction), testing::HasSubstr(" eps dropout_ratio seed_tensor(1) offset "));
+    const Program& program = *spec->program(direction);
+    std::set<double> offsets;
+    for (const ProgramStep& step : program.steps) {
+      const int seed = find_argument(step.signature, "seed_tensor"), offset = find_argument(step.signature, "offset");
+      if (seed < 0) continue;
+      EXPECT_EQ(program.value(step.operands[static_cast<size_t>(seed)].value).name, "seed_tensor");
+      offsets.insert(step.operands[static_cast<size_t>(offset)].number);
+    }
+    EXPECT_EQ(offsets, (std::set<double>{0, 1, 2}));
+  }
+}
+
 TEST(StuStack, KeepsInputsOfLayersAlone) {
   EXPECT_EQ(stack_arguments(*stack(3, {{"recompute_attn", true}, {"norm", "rms_norm"}, {"uvqk_bias", false}}),
                             Direction::kForward),

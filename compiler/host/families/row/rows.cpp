@@ -224,7 +224,17 @@ class RowEmitter {
     const Value element =
         emit_.add(emit_.add(emit_.mul(row_, emit_.integer(random.columns)), emit_.integer(random.first)),
                   emit_.add(first_, column));
-    return emit_philox_uniform(emit_, function_.argument(random.seed), function_.argument(random.offset), element);
+    return emit_philox_uniform(emit_, emit_seed(random.seed), emit_seed(random.offset), element);
+  }
+
+  // An input that decides random numbers.
+  Value emit_seed(const std::string& name) {
+    const auto input = std::find_if(interface_.inputs.begin(), interface_.inputs.end(),
+                                    [&](const RowOperand& operand) { return operand.name == name; });
+    const Value value = argument(*input);
+    if (input->kind != RowOperandKind::kSeedTensor) return value;
+    return mlir::arith::IndexCastOp::create(emit_.builder(), emit_.location(), emit_.builder().getIndexType(),
+                                            emit_.load_element(value, emit_.integer(0)));
   }
 
   Value emit_argument(const std::string& name, Value column) {

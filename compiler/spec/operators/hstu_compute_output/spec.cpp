@@ -10,9 +10,19 @@ namespace {
 
 // The order of inputs.
 std::vector<std::string> output_inputs() {
-  return {
-      "attn",          "u",    "x",     "output_norm_weight", "output_norm_bias", "output_weight", "y", "dout", "eps",
-      "dropout_ratio", "seed", "offset"};
+  return {"attn",
+          "u",
+          "x",
+          "output_norm_weight",
+          "output_norm_bias",
+          "output_weight",
+          "y",
+          "dout",
+          "eps",
+          "dropout_ratio",
+          "seed",
+          "seed_tensor",
+          "offset"};
 }
 
 Program output_forward(const StuOutputSteps& output, bool training) {

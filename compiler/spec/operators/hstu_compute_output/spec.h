@@ -32,9 +32,9 @@ struct HstuComputeOutputParams : StuParams, StuTraining, StuOutputParams {
   }
 };
 
-// Forward: attn, u (L,H*Dv), x (L,D), output_norm_weight, [output_norm_bias], output_weight, eps, [dropout_ratio, seed,
-// offset], out (L,D), and with training y where it is not computed again. Backward: the same with dout, dattn, du and a
-// gradient of each weight; that of x is dout itself.
+// Forward: attn, u (L,H*Dv), x (L,D), output_norm_weight, [output_norm_bias], output_weight, eps, [dropout_ratio, seed
+// or seed_tensor, offset], out (L,D), and with training y where it is not computed again. Backward: the same with dout,
+// dattn, du and a gradient of each weight; that of x is dout itself.
 class HstuComputeOutputSpec final : public ProgramSpec {
  public:
   HstuComputeOutputSpec(const HstuComputeOutputParams& params, Program forward, std::optional<Program> backward)

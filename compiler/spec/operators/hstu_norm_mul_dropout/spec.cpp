@@ -30,6 +30,7 @@ void HstuNormMulDropoutParams::make_canonical() {
   if (!group_norm) heads = 1;
   if (group_norm && silu_u) mul_u_activation = "silu";
   if (!concat_u) silu_u = false;
+  if (!dropout) seed_tensor = false;
 }
 
 RowInterface HstuNormMulDropoutSpec::forward_interface() const {
@@ -45,7 +46,12 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
       RowOperand::scalar("eps", "added to the variance, or to the mean square", 1e-5, kNotNegative));
   if (p.dropout) {
     interface.inputs.push_back(RowOperand::scalar("dropout_ratio", "of the elements that become 0", 0.25, {0, 1}));
-    interface.inputs.push_back({"seed", RowOperandKind::kSeed, DataType::kFp32, "decides which ones", 0x123456789abcd});
+    RowOperand seed{"seed", RowOperandKind::kSeed, DataType::kFp32, "decides which ones", 0x123456789abcd};
+    if (p.seed_tensor) {
+      seed.kind = RowOperandKind::kSeedTensor;
+      seed.tensor = "seed_tensor";
+    }
+    interface.inputs.push_back(seed);
     interface.inputs.push_back(
         {"offset", RowOperandKind::kSeed, DataType::kFp32, "decides it, too: another one for each call", 0x500000003});
   }
@@ -60,6 +66,13 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
   output(p.columns() > p.width ? "out_y" : "out", p.first_product());
   interface.drawn = p.dropout ? p.columns() / p.width : 0;
   return interface;
+}
+
+std::vector<OpSpec::TunedAlike> HstuNormMulDropoutSpec::tuned_alike() const {
+  if (!params_.seed_tensor) return {};
+  HstuNormMulDropoutParams other = params_;
+  other.seed_tensor = false;
+  return {{std::make_shared<HstuNormMulDropoutSpec>(std::move(other)), "the seed as a number"}};
 }
 
 double HstuNormMulDropoutSpec::operations(Direction direction) const {

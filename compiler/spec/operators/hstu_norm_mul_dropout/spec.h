@@ -7,6 +7,10 @@
 
 namespace hstujit {
 
+// The doc of the parameter that operators with dropout have.
+inline constexpr std::string_view kSeedTensorDoc =
+    "with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number";
+
 struct HstuNormMulDropoutParams : RowParams {
   static constexpr std::string_view kOp = "hstu_norm_mul_dropout";
 
@@ -18,6 +22,7 @@ struct HstuNormMulDropoutParams : RowParams {
   bool concat_u = false;
   bool concat_x = false;
   bool dropout = false;
+  bool seed_tensor = false;
 
   static constexpr auto fields() {
     using P = HstuNormMulDropoutParams;
@@ -33,7 +38,8 @@ struct HstuNormMulDropoutParams : RowParams {
             field("concat_u", &P::concat_u, "the result begins with the columns of u"),
             field("concat_x", &P::concat_x, "the columns of x stand before those of the product"),
             field("dropout", &P::dropout,
-                  "launches take dropout_ratio, the part of elements that become 0, a seed and an offset")));
+                  "launches take dropout_ratio, the part of elements that become 0, a seed and an offset"),
+            field("seed_tensor", &P::seed_tensor, kSeedTensorDoc)));
   }
 
   int64_t groups() const { return group_norm ? heads : 1; }
@@ -48,13 +54,16 @@ struct HstuNormMulDropoutParams : RowParams {
   void make_canonical();
 };
 
-// Forward: x, u (L,D), weight, [bias] (D) or (H), eps (float), [dropout_ratio (float), seed, offset (int)],
+// Forward: x, u (L,D), weight, [bias] (D) or (H), eps (float), [dropout_ratio (float), seed (int) or seed_tensor (1),
+// offset (int)],
 // out (L, D, 2D or 3D). Backward: x, u, dout, and all that is not a row, dx, du (L,D), dweight, [dbias].
 class HstuNormMulDropoutSpec final : public RowOperator<HstuNormMulDropoutParams> {
  public:
   using RowOperator::RowOperator;
 
   double operations(Direction direction) const override;
+  // The instance whose seed is a number: its kernels differ from those of a tensor in one load.
+  std::vector<TunedAlike> tuned_alike() const override;
 
  protected:
   RowInterface forward_interface() const override;

@@ -54,7 +54,8 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                       {"silu_u", gate.silu_u},
                       {"concat_u", output.concat_u},
                       {"concat_x", output.concat_x},
-                      {"dropout", output.dropout}});
+                      {"dropout", output.dropout},
+                      {"seed_tensor", output.seed_tensor}});
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
     return product_of(stu, op, k, n, gate.dtype, gate.precision);
   };

@@ -11,6 +11,7 @@
 #include "compiler/spec/gemm_spec.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/program.h"
 #include "compiler/spec/row_spec.h"
 
@@ -87,6 +88,7 @@ struct StuOutputParams {
   bool concat_u = true;
   bool concat_x = true;
   bool dropout = false;
+  bool seed_tensor = false;
   bool recompute_y = true;
 
   template <typename P>
@@ -103,6 +105,7 @@ struct StuOutputParams {
         std::make_tuple(
             field("dropout", &P::dropout,
                   "launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset"),
+            field("seed_tensor", &P::seed_tensor, kSeedTensorDoc),
             field("recompute_y", &P::recompute_y, "backward computes y again; forward gives y where it does not")));
   }
 };

@@ -18,9 +18,9 @@ struct StuLayerParams : HstuAttentionParams, StuParams, StuTraining, StuInputPar
   }
 };
 
-// Forward: x (L,D), the weights, what hstu_attention takes besides q, k and v, eps, [dropout_ratio, seed, offset],
-// out (L,D), and with training attn (L,H*Dv) and what is not computed again. Backward: the same with dout, dx and a
-// gradient of each weight.
+// Forward: x (L,D), the weights, what hstu_attention takes besides q, k and v, eps, [dropout_ratio, seed or
+// seed_tensor, offset], out (L,D), and with training attn (L,H*Dv) and what is not computed again. Backward: the same
+// with dout, dx and a gradient of each weight.
 class StuLayerSpec final : public ProgramSpec {
  public:
   StuLayerSpec(const StuLayerParams& params, Program forward, std::optional<Program> backward)

@@ -22,9 +22,9 @@ struct StuStackParams : HstuAttentionParams, StuParams, StuTraining, StuInputPar
 };
 
 // Forward: x (L,D), the weights of all layers, stacked (S,...), what hstu_attention takes besides q, k and v, eps,
-// [dropout_ratio, seed, offset], out (L,D), and with training the inputs of the layers behind the first one,
-// hidden_states (L,(S-1)*D), and what each layer gives for backward, side by side. Backward: the same with dout, dx and
-// a gradient of each weight.
+// [dropout_ratio, seed or seed_tensor, offset], out (L,D), and with training the inputs of the layers behind the first
+// one, hidden_states (L,(S-1)*D), and what each layer gives for backward, side by side. Backward: the same with dout,
+// dx and a gradient of each weight.
 class StuStackSpec final : public ProgramSpec {
  public:
   StuStackSpec(const StuStackParams& params, Program forward, std::optional<Program> backward)
