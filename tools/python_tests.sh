@@ -37,7 +37,8 @@ export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
 # Those that take longest run beside all others, and these again with kernels in Python, which PyTorch before 2.10 has
 # (docs/pytorch.md): each process is one thread for most of its time.
-longest=(torch_ranker torch_operators torch_compile torch_native torch_stu_instances torch_stu torch_public_layer)
+longest=(torch_ranker torch_operators torch_compile torch_dropout torch_native torch_stu_instances torch_stu
+  torch_public_layer)
 mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |
   grep -vxF "$(printf '%s\n' "${longest[@]}")")
 run() { "$environment/bin/python" tests/python/run.py "$@"; }
@@ -46,8 +47,8 @@ beside=$build/python-tests.log
   code=0
   run "${others[@]}" || code=$?
   echo "==== with kernels in Python"
-  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_patch torch_public \
-    torch_public_layer torch_fallback torch_native torch_driver torch_determinism torch_inputs torch_graphs || code=$?
+  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_dropout torch_patch \
+    torch_public torch_public_layer torch_fallback torch_native torch_driver torch_determinism || code=$?
   exit "$code"
 ) >"$beside" 2>&1 &
 process=$!

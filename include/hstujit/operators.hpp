@@ -626,6 +626,8 @@ struct HstuComputeOutput {
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;
+  // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
+  bool seed_tensor = false;
   // backward computes y again; forward gives y where it does not
   bool recompute_y = true;
   // applies silu to the u that y begins with, with group_norm to both
@@ -648,6 +650,7 @@ struct HstuComputeOutput {
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);
     text.add("dropout", dropout, false);
+    text.add("seed_tensor", seed_tensor, false);
     text.add("recompute_y", recompute_y, true);
     text.add("silu_u", silu_u, false);
     text.add("mul_u_activation", mul_u_activation, MulUActivation::none);
@@ -726,6 +729,8 @@ struct HstuNormMulDropout {
   bool concat_x = false;
   // launches take dropout_ratio, the part of elements that become 0, a seed and an offset
   bool dropout = false;
+  // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
+  bool seed_tensor = false;
 
   std::string json() const {
     detail::InstanceText text("hstu_norm_mul_dropout");
@@ -741,6 +746,7 @@ struct HstuNormMulDropout {
     text.add("concat_u", concat_u, false);
     text.add("concat_x", concat_x, false);
     text.add("dropout", dropout, false);
+    text.add("seed_tensor", seed_tensor, false);
     return text.str();
   }
 };
@@ -1221,6 +1227,8 @@ struct StuLayer {
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;
+  // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
+  bool seed_tensor = false;
   // backward computes y again; forward gives y where it does not
   bool recompute_y = true;
   // backward computes the attention output again; forward gives attn where it does not
@@ -1266,6 +1274,7 @@ struct StuLayer {
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);
     text.add("dropout", dropout, false);
+    text.add("seed_tensor", seed_tensor, false);
     text.add("recompute_y", recompute_y, true);
     text.add("recompute_attn", recompute_attn, false);
     text.add("backward_head_groups", backward_head_groups, 1);
@@ -1345,6 +1354,8 @@ struct StuStack {
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;
+  // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
+  bool seed_tensor = false;
   // backward computes y again; forward gives y where it does not
   bool recompute_y = true;
   // backward computes the attention output again; forward gives attn where it does not
@@ -1391,6 +1402,7 @@ struct StuStack {
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);
     text.add("dropout", dropout, false);
+    text.add("seed_tensor", seed_tensor, false);
     text.add("recompute_y", recompute_y, true);
     text.add("recompute_attn", recompute_attn, false);
     text.add("backward_head_groups", backward_head_groups, 1);

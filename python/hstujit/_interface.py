@@ -84,15 +84,22 @@ class Interface:
 
     @functools.cached_property
     def deciding(self) -> frozenset[str]:
-        """Inputs whose presence alone says what the instance is, wherever another one takes their place."""
-        return frozenset(name for switch in self.switches if not switch.drops for name in switch.brings)
+        """Inputs whose presence alone says what the instance is, wherever what follows from them is given.
+
+        A seed is none of them: its tensor replaces it.
+        """
+        deciding = {name for switch in self.switches if not switch.drops for name in switch.brings}
+        return frozenset(deciding.difference(*(switch.drops for switch in self.switches)))
 
     @functools.cached_property
     def call_order(self) -> tuple[Argument, ...]:
-        """Inputs as calls in Python have them: what is required, in launch order, then tensors, then numbers."""
+        """Inputs as calls in Python have them: what is required, in launch order, then tensors, then numbers.
+
+        The tensor of a seed comes last, because calls by position are older than it.
+        """
         given = [argument for argument in self.inputs if self.is_required(argument)]
         others = [argument for argument in self.inputs if not self.is_required(argument)]
-        return (*given, *sorted(others, key=lambda argument: not argument.is_tensor))
+        return (*given, *sorted(others, key=_place))
 
     def is_required(self, argument: Argument) -> bool:
         return argument.name not in self.optional and argument.name not in USUAL
@@ -101,6 +108,13 @@ class Interface:
     def name(self) -> str:
         """Of the function: that of the operator, with ``_backward`` behind it."""
         return self.op if self.direction == "forward" else self.op + "_backward"
+
+
+def _place(argument: Argument) -> int:
+    """Of an input that need not be given: less stands first."""
+    if argument.is_tensor:
+        return 2 if argument.semantic == "seed" else 0
+    return 1
 
 
 @functools.cache

@@ -72,7 +72,10 @@ class _Search:
         choices = {name: forms for name in self.properties if (forms := self.forms(name))}
         switches = [switch for name in self.properties if (switch := self.switch(name, base))]
         alignment = next((name for name in self.properties if self.changes_alignment(name, base)), None)
-        self.switch_everything_on(switches, choices, sizes)
+        everything = self.switch_everything_on(switches, choices, sizes)
+        # A flag that changes nothing alone may change something beside others, as seed_tensor does beside dropout.
+        inert = (name for name in self.properties if self.is_inert(name, base))
+        switches += [switch for name in inert if (switch := self.switch_beside(name, everything))]
         derived = {*sizes, *dtypes, *choices, *(switch.name for switch in switches), alignment}
         arguments = _merge(self.seen)
         always = set.intersection(*({argument.name for argument in signature} for signature in self.seen))
@@ -144,8 +147,14 @@ class _Search:
             if others:
                 yield flag, value, others
 
-    def switch_everything_on(self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]) -> None:
-        """Looks at the instance with as many arguments as there are at once: it says in which order they stand."""
+    def switch_everything_on(
+        self, switches: list[Switch], choices: Iterable[str], sizes: Iterable[str]
+    ) -> dict[str, Any]:
+        """Looks at the instance with as many arguments as there are at once: it says in which order they stand.
+
+        Returns:
+            Its parameters. Its signature is the first that is seen.
+        """
         switched = {switch.name: not switch.drops for switch in switches}
         outputs = [name for name in self.properties if name not in switched and self.brings_outputs(name)]
         candidates: list[dict[str, Any]] = [{name: value} for name, value in switched.items()]
@@ -160,6 +169,15 @@ class _Search:
                 together |= candidate
                 best = signature
         self.seen.insert(0, best)
+        return together
+
+    def is_inert(self, name: str, base: Signature) -> bool:
+        is_flag = self.properties[name].get("type") == "boolean"
+        return is_flag and all(signature == base for _, signature in self.variants[name])
+
+    def switch_beside(self, name: str, others: Mapping[str, Any]) -> Switch | None:
+        changed = None if name in others else self.signature({**others, name: not self.properties[name]["default"]})
+        return self.switch_between(name, self.seen[0], changed) if changed else None
 
     def brings_outputs(self, name: str) -> bool:
         """Whether a flag that is not at its default brings outputs."""
@@ -207,8 +225,12 @@ class _Search:
     def switch(self, name: str, base: Signature) -> Switch | None:
         if self.properties[name].get("type") != "boolean" or not self.variants[name]:
             return None
+        return self.switch_between(name, base, self.variants[name][0][1])
+
+    def switch_between(self, name: str, base: Signature, changed: Signature) -> Switch | None:
+        """``base`` has the flag's default, ``changed`` its other value."""
         default = self.properties[name]["default"]
-        without, with_ = (self.variants[name][0][1], base) if default else (base, self.variants[name][0][1])
+        without, with_ = (changed, base) if default else (base, changed)
         true, false = ({a.name for a in signature.inputs} for signature in (with_, without))
         return Switch(name, frozenset(true - false), frozenset(false - true), default) if true != false else None
 

@@ -417,7 +417,15 @@ class Layers(unittest.TestCase):
         """What ``stu_layer`` and ``cached_stu_layer`` name is named so, or otherwise, by a module."""
         forward = {*hstujit.torch._layer_config.NAMES, "x", "x_offsets", "num_targets", "max_seq_len"}
         cache = {"k_cache", "v_cache", "kv_caching_offsets", "max_delta_len"}
-        own = cache | {"eps", "seed", "offset", "rab", "attn_scale", "scaling_seqlen"}  # which no caller gives
+        own = cache | {
+            "eps",
+            "seed",
+            "seed_tensor",
+            "offset",
+            "rab",
+            "attn_scale",
+            "scaling_seqlen",
+        }  # which no caller gives
         for name in ("stu_layer", "cached_stu_layer"):
             for argument in getattr(torch.ops.hstujit, name).default._schema.arguments:
                 if not argument.kwarg_only:

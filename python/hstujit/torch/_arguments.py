@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from .._words import shown
 from ..errors import InvalidArgumentError
@@ -108,19 +109,30 @@ def _is_traced() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
-def drawn_seed() -> int:
-    """Of dropout, from PyTorch's generator of the CPU. Of a tensor without data any number will do: nothing has it."""
-    drawn = torch.randint(2**62, (), device="cpu")
-    if type(drawn) is not torch.Tensor and _is_shapes_alone(drawn):
-        return 0
-    return torch.ops.hstujit._seed_of(drawn)
+def drawn_seed(like: torch.Tensor) -> torch.Tensor:
+    """The seed of a dropout, (1) int64, which PyTorch's generator draws on the device of ``like``.
+
+    A memory budget below 1 lets PyTorch draw again in backward. Inside a checkpoint it draws the same number again.
+    """
+    if torch.compiler.is_dynamo_compiling() and _draws_again():
+        return checkpoint(_drawn, like, use_reentrant=False)
+    return _drawn(like)
 
 
-def _is_shapes_alone(tensor: torch.Tensor) -> bool:
-    """Whether a FakeTensorMode is there that knows of no symbols, and no graph that a number would be a constant of."""
-    if not isinstance(tensor, torch._subclasses.FakeTensor) or tensor.fake_mode.shape_env is not None:
-        return False
-    return torch.fx.experimental.proxy_tensor.get_proxy_mode() is None
+def _drawn(like: torch.Tensor) -> torch.Tensor:
+    """A graph gets ``aten.random``: inductor replaces ``torch.randint`` by numbers that no checkpoint repeats."""
+    memory = torch.empty(1, dtype=torch.int64, device=like.device)
+    return torch.ops.aten.random(memory) if torch.compiler.is_compiling() else memory.random_()
+
+
+def _draws_again() -> bool:
+    from torch._functorch import config
+
+    return config.activation_memory_budget < 1
+
+
+# Marks what torch.compiler.assume_constant_result marks, which imports torch._dynamo. The budget is part of a graph.
+_draws_again._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def weight_like(weight: torch.Tensor | None, x: torch.Tensor, name: str = "weight") -> torch.Tensor | None:

@@ -62,7 +62,7 @@ def instances_of(
         "num_targets": num_targets if config.target_aware else False,
         "alpha": alpha,
     }
-    whole = {**both, "op": "stu_layer", "dropout": dropout, **less_memory_of(config)}
+    whole = {**both, "op": "stu_layer", "dropout": dropout, "seed_tensor": dropout, **less_memory_of(config)}
     recomputed = {field: getattr(config, field) for field in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
     parameters: dict[str, dict[str, Any]] = {
         "training": {**whole, **recomputed, "directions": ["forward", "backward"]},

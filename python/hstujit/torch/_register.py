@@ -122,20 +122,6 @@ def _derivative_of(launcher: Launcher, backward: Launcher | None) -> Derivative 
     return Derivative(launcher, backward)
 
 
-def _define_seed() -> None:
-    """An integer that a tensor holds. torch.compile traces it, where Tensor.item would break the graph."""
-    name = "_seed_of"
-    library.define(f"{name}(Tensor drawn) -> SymInt", tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl(name, lambda drawn: int(drawn.item()), "CPU")
-
-    def fake(drawn: torch.Tensor) -> Any:
-        context = torch.library.get_ctx()
-        shapes = context._shape_env
-        return context.new_dynamic_size() if shapes is None else shapes.create_unbacked_symint()
-
-    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
-
-
 def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError], BaseException | None]:
     def raised_as(error: RuntimeError) -> BaseException | None:
         raised = native.raised_as(error)
@@ -160,7 +146,6 @@ class _Namespace(torch._ops._OpNamespace):
 def register_all() -> str:
     """``"native"`` where kernels are in C++, else ``"python"``."""
     tag_caches()
-    _define_seed()
     getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()
     calls = direct_calls(native) if native is not None else None

@@ -168,7 +168,7 @@ def hstu_norm_mul_dropout(
     group_norm: bool = False,
     num_heads: int = 1,
     linear_dim: int = -1,
-    seed: int | None = None,
+    seed: int | torch.Tensor | None = None,
 ) -> torch.Tensor:
     """u times the layer norm of x, behind u and x with ``concat_ux``, with dropout in training.
 
@@ -176,13 +176,14 @@ def hstu_norm_mul_dropout(
         x, u: (L, D).
         weight, bias: (D), or (num_heads) with ``group_norm``, which normalises the columns of each head apart.
         linear_dim: columns of a head: D / num_heads, which -1 stands for.
-        seed: decides what is dropped. None: drawn from PyTorch's generator of the CPU.
+        seed: decides what is dropped: a number, or (1) int64. None: drawn by PyTorch's generator of x's device.
     """
     if group_norm:
         check_heads(x, num_heads, linear_dim)
     drops = has_dropout(dropout_ratio, training)
     if drops and seed is None:
-        seed = drawn_seed()
+        seed = drawn_seed(x)
+    in_tensor = isinstance(seed, torch.Tensor)
     return _ops.hstu_norm_mul_dropout(
         x,
         u,
@@ -190,8 +191,9 @@ def hstu_norm_mul_dropout(
         weight_like(bias, x, "bias"),
         eps,
         dropout_ratio if drops else None,
-        seed if drops else None,
+        seed if drops and not in_tensor else None,
         0 if drops else None,
+        seed if drops and in_tensor else None,
         group_norm=group_norm,
         heads=num_heads,
         concat_u=concat_ux,

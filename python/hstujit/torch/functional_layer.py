@@ -241,7 +241,6 @@ def hstu_compute_output(
             ``group_norm``.
     """
     drops = has_dropout(dropout_ratio, training)
-    seed = drawn_seed() if drops else None
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
         attn,
@@ -252,8 +251,9 @@ def hstu_compute_output(
         weight_like(norm_bias, x, "norm_bias"),
         norm_eps,
         dropout_ratio if drops else None,
-        seed,
+        None,
         0 if drops else None,
+        drawn_seed(x) if drops else None,
         heads=num_heads,
         hidden_dim=linear_dim,
         training=torch.is_grad_enabled(),

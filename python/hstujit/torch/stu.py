@@ -211,7 +211,7 @@ class STULayer(torch.nn.Module):
         ratio = config.output_dropout_ratio if self.training else 0.0
         dropout = {}
         if ratio > 0:
-            dropout = {"dropout_ratio": ratio, "seed": drawn_seed(), "offset": 0}
+            dropout = {"dropout_ratio": ratio, "seed_tensor": drawn_seed(x), "offset": 0}
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
             NAMES,
