@@ -83,7 +83,10 @@ class RowEvaluator {
   }
 
   uint64_t seed_of(const std::string& name) {
-    return static_cast<uint64_t>(static_cast<int64_t>(value_of(operands_.at(name)).scalar));
+    const RowOperand& operand = operands_.at(name);
+    const HostValue& value = value_of(operand);
+    const bool in_tensor = operand.kind == RowOperandKind::kSeedTensor;
+    return static_cast<uint64_t>(in_tensor ? value.tensor.integers.at(0) : static_cast<int64_t>(value.scalar));
   }
 
   double argument(const std::string& name, size_t column) {
