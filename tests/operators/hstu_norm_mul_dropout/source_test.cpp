@@ -22,7 +22,11 @@ TEST(HstuNormMulDropoutSource, HasOnlyWhatIsUsed) {
       SCOPED_TRACE(row.name + " " + std::string(to_string(direction)));
       EXPECT_EQ(names("philox4x32"), dropout);
       EXPECT_EQ(names("seed"), dropout);
-      EXPECT_EQ(names("seed_tensor"), row.json.value("seed_tensor", false));
+      const bool in_tensor = row.json.value("seed_tensor", false);
+      EXPECT_EQ(
+          kernel->source.find("draw_uniform<128, 0>(__ldg(params.seed_tensor), params.offset,") != std::string::npos,
+          in_tensor);
+      EXPECT_EQ(names("params.seed"), dropout && !in_tensor);
       EXPECT_EQ(names("GroupLayout"), groups);
       EXPECT_EQ(names("add_group_sums"), groups && direction == Direction::kBackward);
     }
