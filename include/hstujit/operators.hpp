@@ -567,6 +567,9 @@ struct HstuAttention {
   bool drab = true;
   // backward returns the gradient of attn_scale
   bool dattn_scale = true;
+  // backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that
+  // share rab or attn_scale
+  bool adds_gradients = false;
   // forward launches of few tiles get a kernel of their own, tuned by itself
   bool small_batches = false;
 
@@ -593,6 +596,7 @@ struct HstuAttention {
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
     text.add("dattn_scale", dattn_scale, true);
+    text.add("adds_gradients", adds_gradients, false);
     text.add("small_batches", small_batches, false);
     return text.str();
   }

@@ -21,6 +21,7 @@ from .signature import Argument, Signature
 
 DATA_TYPES = ("bf16", "fp16", "fp32", "int32", "int64")
 _SIZES = (6, 2, 3, 40, 56, 88, 104)  # tried for parameters that are numbers
+_OF_STEPS = {"adds_gradients"}  # parameters of steps of programs: an instance may have them, and no call does
 # Of sizes that follow from several parameters: their letters in docs/ops-layers.md, by an argument that has them.
 _LETTERS = {"uvqk_weight": "P", "output_weight": "Y"}
 
@@ -35,7 +36,8 @@ class _Search:
 
     def __init__(self, op: str, direction: str, schema: Mapping[str, Any]) -> None:
         self.op, self.direction = op, direction
-        self.properties: dict[str, dict[str, Any]] = schema["properties"]
+        properties: dict[str, dict[str, Any]] = schema["properties"]
+        self.properties = {name: value for name, value in properties.items() if name not in _OF_STEPS}
         self.required: list[str] = schema["required"]
         self.seen: list[Signature] = []  # of every instance that there is
         self.parsed: dict[str, Signature] = {}  # by text: many instances have the same one

@@ -296,10 +296,22 @@ Status Launcher::clear_sums(const hstujit_value* values, cuda::Stream stream) co
   for (const int sum : sums_) {
     const DLTensor& tensor = *values[sum].tensor;
     if (is_empty(tensor)) continue;
-    const auto address = static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(tensor_data(tensor)));
-    const cuda::Error error = driver_->set_bytes(address, 0, static_cast<size_t>(span_bytes(tensor)), stream);
+    const auto address_of = [](const DLTensor& of) {
+      return static_cast<cuda::DevicePtr>(reinterpret_cast<uintptr_t>(tensor_data(of)));
+    };
+    const auto bytes = static_cast<size_t>(span_bytes(tensor));
+    const cuda::DevicePtr address = address_of(tensor);
+    // What an output is added to is the sum itself where there are no rows.
+    const std::string& added_to = checker_.signature()[sum].in_place;
+    const bool copies = !added_to.empty();
+    const cuda::DevicePtr from =
+        copies ? address_of(*values[find_argument(checker_.signature(), added_to)].tensor) : cuda::DevicePtr{0};
+    if (copies && from == address) continue;
+    const cuda::Error error =
+        copies ? driver_->copy_on_device(address, from, bytes, stream) : driver_->set_bytes(address, 0, bytes, stream);
     if (error != cuda::kSuccess) {
-      return driver_->failure(error, "cuMemsetD8Async", __FILE__, __LINE__).with_context(plan_.kernel_name);
+      return driver_->failure(error, copies ? "cuMemcpyDtoDAsync" : "cuMemsetD8Async", __FILE__, __LINE__)
+          .with_context(plan_.kernel_name);
     }
   }
   return {};

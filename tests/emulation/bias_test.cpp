@@ -57,6 +57,29 @@ TEST(EmulatedBias, AmpereBackward) {
   }
 }
 
+TEST(EmulatedBias, GradientsThatAreAddedToOthers) {
+  const Json adding = {{"adds_gradients", true}};
+  for (const Json& type : all_types()) check(with(with(type, kBoth), adding), Direction::kBackward, ampere());
+  check(with(with(kOwn, kScalar), with(kMasked, adding)), Direction::kBackward, ampere());
+  check(with(with(kOwn, {{"alignment", 2}, {"attn_dim", 40}}), adding), Direction::kBackward, ampere());
+}
+
+// Where the sums lie in what they are added to, as steps of a program have them, the bits are the same.
+TEST(EmulatedBias, GradientsThatAreAddedInPlace) {
+  for (const Json& scale : {kRows, kScalar}) {
+    const Json json = with(with(with(base(), kOwn), scale), {{"adds_gradients", true}});
+    const Case kernel(json, Direction::kBackward, ampere(), lengths_of(false));
+    HostCall apart = kernel.call(), in_place = kernel.call();
+    kernel.launch(apart, 1);
+    in_place.pack_inputs();
+    for (const std::string name : {"drab", "dattn_scale"})
+      in_place.value(name).data = in_place.value(name + "_before").data;
+    kernel.launch_packed(in_place, 2);
+    for (const std::string name : {"drab", "dattn_scale"})
+      EXPECT_EQ(apart.bytes(name), in_place.bytes(name + "_before"));
+  }
+}
+
 TEST(EmulatedBias, HopperForward) {
   check(kBoth, Direction::kForward, hopper_tile("sm90_forward", 1, 64, 2), 200);
   check(with(kOwn, {{"dtype", "fp16"}}), Direction::kForward, hopper_tile("sm90_forward", 2, 64, 3, "persistent"), 200);

@@ -128,6 +128,34 @@ TEST(HostBias, GradientsThatNobodyAsksFor) {
   expect_agreement(bias_spec(changes), Direction::kBackward);
 }
 
+TEST(HostBias, GradientsThatAreAddedToOthers) {
+  const Json adding = {{"adds_gradients", true}, {"rab_heads", 2}};
+  for (const char* dtype : {"bf16", "fp32"}) {
+    Json json = bias_spec(with(adding, {{"dtype", dtype}, {"attn_scale", "rows"}}));
+    if (json["dtype"] != "fp32") json.erase("precision");
+    expect_agreement(json, Direction::kBackward, some_lengths(), 48);
+  }
+  expect_agreement(bias_spec(with(adding, {{"attn_scale", "scalar"}})), Direction::kBackward);
+  expect_agreement(bias_spec(with(adding, {{"attn_scale", "scalar"}, {"drab", false}})), Direction::kBackward);
+}
+
+// Where the sums lie in what they are added to, as steps of a program have them, the bits are the same.
+TEST(HostBias, GradientsThatAreAddedInPlace) {
+  for (const char* scale : {"rows", "scalar"}) {
+    const OpSpecPtr spec = make_spec(bias_spec({{"adds_gradients", true}, {"rab_heads", 2}, {"attn_scale", scale}}));
+    const HostHandle handle(*spec, 2, Direction::kBackward);
+    HostCall apart(spec, some_lengths(), 7, 0, Direction::kBackward);
+    HostCall in_place(spec, some_lengths(), 7, 0, Direction::kBackward);
+    ASSERT_EQ(apart.launch(handle), 0) << apart.error();
+    in_place.pack_inputs();
+    for (const std::string name : {"drab", "dattn_scale"})
+      in_place.value(name).data = in_place.value(name + "_before").data;
+    ASSERT_EQ(in_place.launch(handle), 0) << in_place.error();
+    for (const std::string name : {"drab", "dattn_scale"})
+      EXPECT_EQ(apart.bytes(name), in_place.bytes(name + "_before"));
+  }
+}
+
 TEST(HostBias, ScalingSeqlenAndMaxSeqLenAreNotUsedWithFactors) {
   const OpSpecPtr spec = make_spec(bias_spec({{"attn_scale", "scalar"}}));
   const HostHandle handle(*spec, 1, Direction::kBackward);

@@ -99,5 +99,25 @@ TEST_F(LaunchTest, WithoutSequencesASumOverAllOfThemIsZero) {
   EXPECT_THAT(launch_of_grid(backward, batch).message(), HasSubstr("cuMemsetD8Async failed"));
 }
 
+TEST_F(LaunchTest, WithoutSequencesASumIsWhatItIsAddedTo) {
+  const Instance instance = make_instance(R"(, "dtype": "bf16", "attn_scale": "scalar", "adds_gradients": true)");
+  FakeLaunch backward(instance, {.rows = {}, .num_targets = {}, .max_seq_len = 64}, kDLCUDA, Direction::kBackward);
+  auto* const slope = static_cast<float*>(backward.tensor("dattn_scale").data);
+  auto* const before = static_cast<float*>(backward.tensor("dattn_scale_before").data);
+  *slope = 7;
+  *before = 3;
+  GridFactor batch;
+  batch.source = GridFactor::Source::kSize;
+  batch.argument = backward.index("seq_offsets");
+  batch.bias = -1;
+  Status status = launch_of_grid(backward, batch);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(*slope, 3);
+  backward.tensor("dattn_scale").data = before;
+  status = launch_of_grid(backward, batch);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(*before, 3);
+}
+
 }  // namespace
 }  // namespace hstujit::test

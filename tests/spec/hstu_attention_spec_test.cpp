@@ -159,6 +159,11 @@ TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(canonical(R"({"attn_scale": "rows", "drab": false})"), canonical(R"({"attn_scale": "rows"})"));
   EXPECT_NE(canonical(R"({"rab_heads": 1, "drab": false})"), canonical(R"({"rab_heads": 1})"));
   EXPECT_NE(canonical(R"({"attn_scale": "rows", "dattn_scale": false})"), canonical(R"({"attn_scale": "rows"})"));
+  EXPECT_EQ(canonical(R"({"adds_gradients": true})"), canonical("{}"));
+  EXPECT_EQ(canonical(R"({"adds_gradients": true, "rab_heads": 1, "drab": false})"),
+            canonical(R"({"rab_heads": 1, "drab": false})"));
+  EXPECT_NE(canonical(R"({"adds_gradients": true, "rab_heads": 1})"), canonical(R"({"rab_heads": 1})"));
+  EXPECT_FALSE(canonical(R"({"rab_heads": 1})").contains("adds_gradients")) << "keys of what adds nothing stay";
   const Json no_window = canonical(R"({"num_targets": true})");
   EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 268435456})"), no_window);
   EXPECT_EQ(canonical(R"({"num_targets": true, "max_attn_len": 9, "min_full_attn_seq_len": 268435456})"), no_window);
@@ -277,6 +282,21 @@ TEST(HstuAttentionSpec, ABiasAndFactorsAreArgumentsWithGradientsOfTheirShape) {
   }
   EXPECT_EQ(named("drab").role, ArgumentRole::kOutput);
   EXPECT_EQ(named("dattn_scale").role, ArgumentRole::kOutput);
+  EXPECT_EQ(named("drab").in_place, "");
+  params.adds_gradients = true;
+  const Signature adding = signature_of(Direction::kBackward);
+  for (const std::string name : {"drab", "dattn_scale"}) {
+    const Argument& output = adding[static_cast<size_t>(find_argument(adding, name))];
+    const Argument& before = adding[static_cast<size_t>(find_argument(adding, name + "_before"))];
+    EXPECT_EQ(output.in_place, before.name);
+    EXPECT_EQ(shape_text(output), shape_text(before));
+    EXPECT_EQ(output.dtype, before.dtype);
+  }
+  EXPECT_LT(find_argument(signature_of(Direction::kForward), "drab_before"), 0);
+  const std::vector<OpSpec::TunedAlike> alike = HstuAttentionSpec(params).tuned_alike();
+  params.adds_gradients = false;
+  ASSERT_EQ(alike.size(), 1u);
+  EXPECT_EQ(key_text(*alike[0].spec), key_text(HstuAttentionSpec(params)));
   params.drab = params.dattn_scale = false;
   EXPECT_EQ(names_of(Direction::kBackward).back(), "dv");
   params.attn_scale = "scalar";

@@ -23,7 +23,7 @@ class Kernels {
       : params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
 
   void add() {
-    const bool bias = params_.has_rab() && params_.drab, scale = params_.has_attn_scale() && params_.dattn_scale;
+    const bool bias = params_.returns_drab(), scale = params_.returns_dattn_scale();
     if (!bias && !scale) return;
     add_operands();
     if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.rab_heads), tiles(), tiles()});

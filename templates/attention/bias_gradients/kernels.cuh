@@ -162,6 +162,26 @@ class BiasSums {
     }
   }
 
+  // `first`: element 0 of the head's square in drab_before. drab may lie there: what this thread reads is stored by its
+  // warp, behind the additions.
+  __device__ __forceinline__ void add_before(i64 first) {
+    const int size = params_.max_query_rows;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = fragment_.row_of(e), column = fragment_.column_of(j, e);
+        if (row >= size || column >= size) continue;
+        const auto before = params_.drab_before[first + row * params_.drab_before_row_stride + column];
+        if constexpr (Spec::kDtypeFp32) {
+          sums_[j][e] += before;
+        } else {
+          sums_[j][e] += unpack_low<Spec::kDtypeBf16>(before);
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ const float (&sums() const)[kFragments][4] { return sums_; }
 
  private:
@@ -222,8 +242,8 @@ class RowSums {
     }
   }
 
-  // To sums[row of the tensor].
-  __device__ __forceinline__ void store(float* sums) {
+  // To sums[row of the tensor], with what `before` has for the row, where there is such a tensor.
+  __device__ __forceinline__ void store(float* sums, const float* before = nullptr) {
     const Fragment<Spec> fragment(row0_, 0);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -231,7 +251,9 @@ class RowSums {
       sum += __shfl_xor_sync(~0u, sum, 1);
       sum += __shfl_xor_sync(~0u, sum, 2);
       const int row = fragment.row + 8 * half;
-      if (threadIdx.x % 4 == 0 && row < sequence_.rows) sums[sequence_.start + row] = sum;
+      if (threadIdx.x % 4 != 0 || row >= sequence_.rows) continue;
+      const i64 at = sequence_.start + row;
+      sums[at] = before == nullptr ? sum : before[at] + sum;
     }
   }
 
@@ -265,6 +287,10 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
     TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
     sums.finish(sequence.start, sequence.rows);
   }
+  if constexpr (Config::kAddsGradients) {
+    if (!visible && params.drab == params.drab_before) return;  // nothing is added
+    sums.add_before(index * params.drab_before_batch_stride + bias_head * params.drab_before_head_stride);
+  }
   store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
 }
 
@@ -281,10 +307,12 @@ __device__ __forceinline__ void scale_gradient(const Params& params) {
   if (row0 >= sequence.rows) return;
   RowSums<Spec, Config, Params> sums(params, sequence, row0);
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
-  if constexpr (Spec::kAttnScaleRows) {
-    sums.store(params.dattn_scale);
-  } else {
+  if constexpr (!Spec::kAttnScaleRows) {
     sums.store(params.row_sums);
+  } else if constexpr (Config::kAddsGradients) {
+    sums.store(params.dattn_scale, params.dattn_scale_before);
+  } else {
+    sums.store(params.dattn_scale);
   }
 }
 
@@ -304,5 +332,7 @@ __device__ __forceinline__ void add_row_sums(const Params& params) {
     __syncthreads();
     if (threadIdx.x < half) partials[threadIdx.x] += partials[threadIdx.x + half];
   }
-  if (threadIdx.x == 0) params.dattn_scale[0] = partials[0];
+  if (threadIdx.x > 0) return;
+  if constexpr (Config::kAddsGradients) partials[0] += params.dattn_scale_before[0];
+  params.dattn_scale[0] = partials[0];
 }

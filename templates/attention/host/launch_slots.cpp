@@ -73,6 +73,9 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
       add(attention_tensor_slots(signature, argument.name, data));
     }
   }
+  if (find_argument(signature, "drab_before") >= 0) add(bias_slots(signature, "drab_before", "const " + data));
+  if (find_argument(signature, "dattn_scale_before") >= 0)
+    slots.push_back(factors_slot(signature, "dattn_scale_before", "const float*"));
   if (params.has_rab()) {
     add(bias_slots(signature, "rab", "const " + data));
     slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
@@ -131,7 +134,8 @@ Constants attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
   const HstuAttentionParams& params = spec.params();
   const bool even = params.has_rab() && params.dtype != DataType::kFp32 && params.alignment >= 4;
-  return {{"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}};
+  return {
+      {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
 }
 
 std::string attention_kernel_prefix(const AttentionSpec& spec) {
@@ -140,6 +144,7 @@ std::string attention_kernel_prefix(const AttentionSpec& spec) {
   if (spec.query_rows() == QueryRows::kLastJagged) prefix += "_jagged";
   if (params.has_rab()) prefix += "_rab";
   if (params.has_attn_scale()) prefix += fmt::format("_scale_{}", params.attn_scale);
+  if (params.adds_gradients) prefix += "_adding";
   return prefix;
 }
 

@@ -94,6 +94,12 @@ TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
     EXPECT_THAT(slots_like(plan, "drab"),
                 ElementsAre("drab", "drab_batch_stride", "drab_head_stride", "drab_row_stride"));
   }
+  HstuAttentionParams adding = params;
+  adding.adds_gradients = true;
+  EXPECT_THAT(
+      slots_like(plan_of(adding, "sm_90a"), "drab_before"),
+      ElementsAre("drab_before", "drab_before_batch_stride", "drab_before_head_stride", "drab_before_row_stride"));
+  EXPECT_THAT(slots_like(plan_of(adding, "sm_80"), "dattn_scale_before"), ElementsAre("dattn_scale_before"));
   HstuAttentionParams none = params;
   none.drab = none.dattn_scale = false;
   EXPECT_THAT(slots_like(plan_of(none, "sm_90a", kTwoPasses), "dout"),

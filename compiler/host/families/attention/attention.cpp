@@ -119,14 +119,18 @@ void HostAttention::finish(const Arguments& arguments, const float* parts) const
   auto* const slopes = static_cast<float*>(arguments.data("dattn_scale"));
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  double total = 0;
+  const auto* const before =
+      arguments.has("dattn_scale_before") ? static_cast<const float*>(arguments.data("dattn_scale_before")) : nullptr;
+  const bool of_rows = params_.attn_scale == "rows";
+  double total = before == nullptr || of_rows ? 0 : before[0];
   for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
     double sum = 0;
     for (int64_t head = 0; head < params_.heads; ++head) sum += parts[row * params_.heads + head];
-    if (params_.attn_scale == "rows") slopes[row] = static_cast<float>(sum);
     total += sum;
+    if (before != nullptr) sum += before[row];
+    if (of_rows) slopes[row] = static_cast<float>(sum);
   }
-  if (params_.attn_scale == "scalar") slopes[0] = static_cast<float>(total);
+  if (!of_rows) slopes[0] = static_cast<float>(total);
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {

@@ -63,6 +63,7 @@ class BackwardEmitter {
       staged_bias_ = emit_.allocate(kTileRows, bias_rows);
     }
     if (has("drab")) dbias_ = emit_.allocate(item_rows, kTileRows);
+    if (has("drab") && params_.adds_gradients) before_ = emit_.allocate(item_rows, kTileRows);
     if (has("dattn_scale")) slopes_ = emit_.allocate(item_rows, tile.lanes);
     if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
   }
@@ -82,7 +83,7 @@ class BackwardEmitter {
   };
 
   bool has(std::string_view gradient) const {
-    return gradient == "drab" ? params_.has_rab() && params_.drab : params_.has_attn_scale() && params_.dattn_scale;
+    return gradient == "drab" ? params_.returns_drab() : params_.returns_dattn_scale();
   }
 
   Output output_of(int64_t width) const {
@@ -112,7 +113,7 @@ class BackwardEmitter {
     });
     // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the item's.
     const bool done = !side.rows() && item_.scales_rows();
-    const Emitter::RowFactor factor = done ? [this](Value) { return emit_.real(1); } : item_.factors(first);
+    const Emitter::RowFactor factor = done ? unchanged() : item_.factors(first);
     emit_.write_rows(da_, factor, item_.rows_of(side.da, params_.attn_dim, first), rows);
     if (side.db != nullptr) emit_.write_rows(db_, factor, item_.rows_of(side.db, params_.hidden_dim, first), rows);
     if (!slopes) return;
@@ -141,11 +142,38 @@ class BackwardEmitter {
           emit_tile(kBias, tile, tile_end, padded_rows, head);
         });
       });
-      emit_.write_block(dbias_, factor, item_.bias_of("drab", item_.at(kHead), begin, tile), rows,
-                        emit_.sub(tile_end, tile));
+      const Value columns = emit_.sub(tile_end, tile);
+      if (params_.adds_gradients) add_before(factor, begin, tile, rows, columns);
+      emit_.write_block(dbias_, params_.adds_gradients ? unchanged() : factor,
+                        item_.bias_of("drab", item_.at(kHead), begin, tile), rows, columns);
     });
-    const Value columns = emit_.sub(item_.argument("max_seq_len"), n);
-    emit_.clear_block(item_.bias_of("drab", item_.at(kHead), begin, n), rows, columns);
+    const Value end_of_columns = item_.argument("max_seq_len");
+    if (!params_.adds_gradients) {
+      emit_.clear_block(item_.bias_of("drab", item_.at(kHead), begin, n), rows, emit_.sub(end_of_columns, n));
+      return;
+    }
+    emit_.loop(n, end_of_columns, kTileRows, [&](Value tile) {
+      const Value columns = emit_.min(emit_.sub(end_of_columns, tile), emit_.integer(kTileRows));
+      emit_.copy_block(item_.bias_of("drab_before", item_.at(kHead), begin, tile), rows, columns, before_);
+      emit_.write_block(before_, unchanged(), item_.bias_of("drab", item_.at(kHead), begin, tile), rows, columns);
+    });
+  }
+
+  Emitter::RowFactor unchanged() {
+    return [this](Value) { return emit_.real(1); };
+  }
+
+  // The block of dbias_ becomes the rows' factors times what it is, and what drab_before has there.
+  void add_before(const Emitter::RowFactor& factor, Value begin, Value tile, Value rows, Value columns) {
+    emit_.copy_block(item_.bias_of("drab_before", item_.at(kHead), begin, tile), rows, columns, before_);
+    emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
+      const Value times = emit_.broadcast(factor(row));
+      emit_.loop(emit_.integer(0), columns, emit_.tile().lanes, [&](Value column) {
+        const Value at = emit_.address(dbias_, row, column);
+        const Value before = emit_.load_lanes(emit_.address(before_, row, column));
+        emit_.store_lanes(emit_.addf(emit_.mulf(emit_.load_lanes(at), times), before), at);
+      });
+    });
   }
 
   AttentionItem::Visibility visibility(const Side& side, Value own, Value own_end, Value other, Value other_end) {
@@ -294,6 +322,7 @@ class BackwardEmitter {
   } wide_;
   ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
   ScratchMatrix bias_, staged_bias_, dbias_;
+  ScratchMatrix before_;   // of drab_before
   ScratchMatrix slopes_;   // of rows of q, lanes to be summed
   ScratchMatrix factors_;  // of the rows of q of a tile
 };

@@ -46,7 +46,7 @@ class AttentionItem {
 
   // Rows of this item's head, or of another.
   TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
-  // The block of `argument`, rab or drab, that begins at these positions of this item's sequence.
+  // The block of `argument`, rab, drab or drab_before, that begins at these positions of this item's sequence.
   TensorBlock bias_of(std::string_view argument, Value bias_head, Value first_row, Value first_column) const;
   // The head of rab that a head of q has, and how many have the same.
   Value bias_head(Value head) const { return emit().div(head, emit().integer(heads_of_bias())); }

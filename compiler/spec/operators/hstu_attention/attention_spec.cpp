@@ -92,6 +92,15 @@ void add_score_inputs(const HstuAttentionParams& p, QueryRows rows, Signature& s
   }
 }
 
+void add_sums_before(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
+  if (p.returns_drab())
+    signature.push_back(bias_argument(p, "drab_before", ArgumentRole::kInput, "what drab is added to"));
+  if (p.returns_dattn_scale()) {
+    signature.push_back(factors_argument(p, "dattn_scale_before", ArgumentRole::kInput, rows_of_q(rows),
+                                         "what dattn_scale is added to"));
+  }
+}
+
 void add_numbers(QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
   if (rows != QueryRows::kAll) {
@@ -114,11 +123,14 @@ void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction directi
   add("dq", rows_of_q(rows), p.attn_dim, "gradient of the queries");
   add("dk", key_rows(), p.attn_dim, "gradient of the keys");
   add("dv", key_rows(), p.hidden_dim, "gradient of the values");
-  if (p.has_rab() && p.drab)
+  if (p.returns_drab()) {
     signature.push_back(bias_argument(p, "drab", ArgumentRole::kOutput, "gradient of the bias"));
-  if (p.has_attn_scale() && p.dattn_scale) {
+    if (p.adds_gradients) signature.back().in_place = "drab_before";
+  }
+  if (p.returns_dattn_scale()) {
     signature.push_back(factors_argument(p, "dattn_scale", ArgumentRole::kOutput, rows_of_q(rows),
                                          "gradient of the factors of the rows of P"));
+    if (p.adds_gradients) signature.back().in_place = "dattn_scale_before";
   }
 }
 
@@ -129,6 +141,7 @@ Signature AttentionSpec::signature(Direction direction) const {
   add_tensors(params_, query_rows_, direction, signature);
   add_sequences(params_, query_rows_, signature);
   add_score_inputs(params_, query_rows_, signature);
+  if (params_.adds_gradients && direction == Direction::kBackward) add_sums_before(params_, query_rows_, signature);
   add_numbers(query_rows_, signature);
   add_outputs(params_, query_rows_, direction, signature);
   return signature;
@@ -148,15 +161,22 @@ double AttentionSpec::error_bound(Direction direction) const {
 // Among 2, 4 and 8 heads the winner of another number was at most 4 % slower in six keys; with one head it was up to 17
 // % (docs/journal.md, 72). A bias has its own heads, which no timing has compared.
 std::vector<OpSpec::TunedAlike> AttentionSpec::tuned_alike() const {
+  std::vector<TunedAlike> alike;
+  if (params_.adds_gradients) {  // by kernels that follow the one that is tuned
+    nlohmann::ordered_json json = to_json();
+    json.erase("adds_gradients");
+    if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok())
+      alike.push_back({*std::move(spec), "drab and dattn_scale not added to others"});
+    return alike;
+  }
   constexpr int64_t kMostHeads = 16;
-  if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_rab()) return {};
+  if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_rab()) return alike;
   std::vector<int64_t> others = {2, 4, 8};
   std::erase(others, params_.heads);
   const auto distance = [&](int64_t heads) {
     return std::abs(std::log2(static_cast<double>(heads) / static_cast<double>(params_.heads)));
   };
   std::ranges::stable_sort(others, {}, distance);
-  std::vector<TunedAlike> alike;
   for (const int64_t heads : others) {
     nlohmann::ordered_json json = to_json();
     json["heads"] = heads;

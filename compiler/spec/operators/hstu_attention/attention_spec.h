@@ -22,7 +22,8 @@ enum class QueryRows {
 //
 // Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, [num_targets], [rab], [attn_scale],
 // max_seq_len, alpha, scaling_seqlen, then dq, dk, dv, [drab], [dattn_scale], with the shapes of q, k, v, rab,
-// attn_scale.
+// attn_scale. With params().adds_gradients, drab_before and dattn_scale_before follow attn_scale, with the shapes of
+// the outputs that are added to them and may lie in them.
 class AttentionSpec : public OpSpec {
  public:
   AttentionSpec(HstuAttentionParams params, QueryRows query_rows)

@@ -99,6 +99,15 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
     const double least = 1 / std::max(1.0, static_cast<double>(lengths.max_seq_len));
     values.push_back(tensor_value(factors_tensor(p.attn_scale == "rows" ? queries : 1, least, seed, 5)));
   }
+  if (direction == Direction::kBackward && p.adds_gradients) {
+    if (p.returns_drab()) {
+      const std::vector<int64_t> shape = {static_cast<int64_t>(lengths.rows.size()), p.rab_heads, lengths.max_seq_len,
+                                          lengths.max_seq_len};
+      values.push_back(tensor_value(normal_tensor(shape, 1.0, p.dtype, seed, 6)));
+    }
+    if (p.returns_dattn_scale())
+      values.push_back(tensor_value(factors_tensor(p.attn_scale == "rows" ? queries : 1, 1.0, seed, 7)));
+  }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
   if (query_rows_ != QueryRows::kAll) {
     const std::vector<int64_t>& rows = lengths.rows_of(kQueryAxis);

@@ -99,6 +99,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 void make_canonical(HstuAttentionParams& p) {
   if (!p.has_rab()) p.drab = true;
   if (!p.has_attn_scale()) p.dattn_scale = true;
+  p.adds_gradients = p.adds_gradients && (p.returns_drab() || p.returns_dattn_scale());
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   // A window over every sequence there can be is none.
   if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;

@@ -38,10 +38,13 @@ struct HstuAttentionParams {
   // Which of their gradients backward returns; true where there is nothing to return.
   bool drab = true;
   bool dattn_scale = true;
+  bool adds_gradients = false;  // backward adds those two to what the launch gives; a field of hstu_attention alone
 
   bool operator==(const HstuAttentionParams&) const = default;
   bool has_rab() const { return rab_heads > 0; }
   bool has_attn_scale() const { return attn_scale != "none"; }
+  bool returns_drab() const { return has_rab() && drab; }
+  bool returns_dattn_scale() const { return has_attn_scale() && dattn_scale; }
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
 
   static constexpr auto fields() {

@@ -85,8 +85,14 @@ void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<H
   const auto output = [&](std::string_view name, std::string_view like, int64_t width) {
     return zeros(name, {value(like).tensor.shape[0], params_.heads, width});
   };
-  const auto output_like = [&](std::string_view name, std::string_view like) {
-    return find_argument(arguments, name) < 0 ? nullptr : zeros(name, value(like).tensor.shape);
+  // In the shape of an input; it begins with what the launch gives, where that is added to.
+  const auto output_like = [&](std::string_view name, std::string_view like) -> double* {
+    if (find_argument(arguments, name) < 0) return nullptr;
+    double* const begin = zeros(name, value(like).tensor.shape);
+    if (!params_.adds_gradients) return begin;
+    HostTensor& tensor = value(name).tensor;
+    tensor.reals = value(std::string(name) + "_before").tensor.reals;
+    return tensor.reals.data();
   };
   double* const dattn_scale = output_like("dattn_scale", "attn_scale");
   std::vector<double> slopes(dattn_scale == nullptr ? 0 : value("q").tensor.reals.size() / params_.attn_dim);

@@ -2,13 +2,32 @@
 
 namespace hstujit {
 
+namespace {
+
+struct OwnParams : HstuAttentionParams {
+  static constexpr auto fields() {
+    return std::tuple_cat(
+        HstuAttentionParams::fields(),
+        std::make_tuple(field("adds_gradients", &OwnParams::adds_gradients,
+                              "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to "
+                              "them: a sum over layers that share rab or attn_scale")));
+  }
+};
+
+}  // namespace
+
 OpSpecPtr parse_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
-  auto params = read_attention_params<HstuAttentionParams>(json, path, mistakes);
+  auto params = read_attention_params<OwnParams>(json, path, mistakes);
   return params ? std::make_shared<HstuAttentionSpec>(*std::move(params)) : nullptr;
 }
 
-Json schema_hstu_attention() { return attention_schema<HstuAttentionParams>(); }
+Json schema_hstu_attention() { return attention_schema<OwnParams>(); }
 
-Json HstuAttentionSpec::to_json() const { return operator_json("hstu_attention", params()); }
+// Instances that add nothing keep the JSON, and the keys, that they have had before the field existed.
+Json HstuAttentionSpec::to_json() const {
+  Json json = operator_json("hstu_attention", params());
+  if (params().adds_gradients) json["adds_gradients"] = true;
+  return json;
+}
 
 }  // namespace hstujit

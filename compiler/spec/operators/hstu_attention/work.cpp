@@ -44,11 +44,13 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
     const auto longest = static_cast<double>(lengths.max_seq_len), bias_heads = static_cast<double>(params_.rab_heads);
     const double batch = static_cast<double>(lengths.rows.size());
     bytes += bias_heads * biases * element;
-    if (!forward && params_.drab) bytes += bias_heads * batch * longest * longest * element;
+    const double times = params_.adds_gradients ? 2 : 1;
+    if (!forward && params_.drab) bytes += times * bias_heads * batch * longest * longest * element;
   }
   if (params_.has_attn_scale()) {
     const double factors = params_.attn_scale == "rows" ? queries : 1;
-    bytes += factors * sizeof(float) * (!forward && params_.dattn_scale ? 2 : 1);
+    const int of_gradients = params_.adds_gradients ? 2 : 1;
+    bytes += factors * sizeof(float) * (!forward && params_.dattn_scale ? 1 + of_gradients : 1);
   }
   return {2 * heads * products * pairs, bytes};
 }
