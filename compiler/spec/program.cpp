@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <stdexcept>
 
+#include "compiler/spec/program_writes.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
 
@@ -145,9 +147,10 @@ Program ProgramBuilder::finish() {
     for (const ProgramValue& value : values_[step]) {
       program.steps[step].operands.push_back({value.name.empty() ? ProgramOperand::kNumber : index_of(value.name),
                                               value.first_column >= 0, std::max<int64_t>(value.first_column, 0),
-                                              value.index, value.constant});
+                                              value.index, value.constant, value.is_for_now});
     }
   }
+  if (const std::string mistake = find_lost_write(program); !mistake.empty()) throw std::logic_error(mistake);
   return program;
 }
 

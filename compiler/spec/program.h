@@ -24,6 +24,7 @@ struct ProgramOperand {
   int64_t first_column = 0;  // in elements
   int64_t index = -1;        // of the first axis, which the step's argument lacks; -1: it has it
   double number = 0;         // of an integer's value: what is added to it
+  bool for_now = false;      // an output: a later step writes the final values over these
 
   bool is_number() const { return value == kNumber; }
   bool is_whole() const { return !is_number() && !columns && index < 0; }
@@ -58,7 +59,13 @@ struct ProgramValue {
   std::string_view doc = {};  // what it is in the program; empty: what the step says of its argument
   double constant = 0;        // of an integer: what is added to it
   int64_t index = -1;         // -1: all of it
+  bool is_for_now = false;    // an output of the program lends its memory: its final values follow (program_writes.h)
 
+  ProgramValue for_now() const {
+    ProgramValue lent = *this;
+    lent.is_for_now = true;
+    return lent;
+  }
   static ProgramValue number(double constant) { return {{}, -1, {}, constant}; }
 };
 using ProgramValues = std::map<std::string, ProgramValue>;  // by name of the step's argument
@@ -87,6 +94,7 @@ class ProgramBuilder {
   // The workspace of the step before may lie in this value, an output or a temporary that is no argument of the step
   // and is written anew before it is read again.
   ProgramBuilder& workspace_in(std::string value);
+  // Throws std::logic_error where find_lost_write() finds something: such a program is a bug of the library.
   Program finish();
 
  private:

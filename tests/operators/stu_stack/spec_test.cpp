@@ -188,6 +188,27 @@ TEST(StuStack, GradientIsThatOfForward) {
   expect_gradients(stack(3, kept), 8);
 }
 
+// Layers share both, so that their gradients are sums over layers: differences of forward know no layers.
+TEST(StuStack, GradientsOfWhatLayersShareAddUp) {
+  for (const char* const scale : {"rows", "scalar"}) {
+    for (const int64_t layers : {1, 2, 3}) {
+      const OpSpecPtr spec = stack(layers, {{"dtype", "fp32"}, {"rab_heads", 1}, {"attn_scale", scale}});
+      StuGradient gradient(spec);
+      for (const char* const shared : {"rab", "attn_scale"})
+        EXPECT_LT(gradient.distance(shared), 0.1) << key_text(*spec) << " " << shared;
+      std::string added_to;
+      for (const ProgramStep& step : spec->program(Direction::kBackward)->steps) {
+        for (const char* const name : {"drab_before", "dattn_scale_before"}) {
+          const int at = find_argument(step.signature, name);
+          if (at < 0) continue;
+          added_to += spec->program(Direction::kBackward)->value(step.operands[static_cast<size_t>(at)].value).name;
+        }
+      }
+      EXPECT_EQ(added_to, layers == 1 ? "" : layers == 2 ? "drabdattn_scale" : "drabdattn_scaledrabdattn_scale");
+    }
+  }
+}
+
 TEST(StuStack, WritesItselfAndReadsIt) {
   const OpSpecPtr spec = stack(4, {{"recompute_attn", true}, {"group_norm", true}});
   const auto again = parse_op_spec(Json::parse(key_text(*spec)), "");

@@ -84,6 +84,9 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   HstuAttentionParams of_group = attention;
   of_group.heads /= groups;
   steps.attention_of_group_ = std::make_shared<HstuAttentionSpec>(of_group);
+  of_group.adds_gradients = true;
+  make_canonical(of_group);
+  steps.adding_attention_ = std::make_shared<HstuAttentionSpec>(of_group);
   if (groups == 1) {
     steps.projections_of_groups_ = {{{projection(columns - widths.v), widths.first_v()}}};
     return steps;
@@ -164,7 +167,7 @@ void StuInputSteps::project(ProgramBuilder& program, bool kept, const std::optio
                             const ProgramValue& x, const StuNames& names) const {
   ProgramValue normed_x = this->normed_x(names).all();
   if (!keeps_normed_x(kept)) {
-    normed_x = place.value_or(names.between("normed_x").all());
+    normed_x = place ? place->for_now() : names.between("normed_x").all();
     if (!place) program.temporary(normed_x.name, dtype_, width_);
   }
   const StuMatrix uvqk = this->uvqk(kept, names);
@@ -203,7 +206,7 @@ void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& 
   program.temporary(duvqk(names).name, dtype_, widths_.uvqk() + behind);
   // Where uvqk was kept the norm's result is for the gradient of the weights alone, behind a workspace in its place.
   const bool is_read = input_.recompute_uvqk || !has_workspace_in_dx(dx);
-  if (input_.recompute_normed_x && is_read) add_norm(program, x, dx, names);
+  if (input_.recompute_normed_x && is_read) add_norm(program, x, dx.for_now(), names);
   const ProgramValue normed_x = normed_x_of_backward(dx, names);
   if (has_groups_again()) add_columns(program, projection_of_u_, normed_x, u_of_backward(names), names);
   if (!has_all_again()) return;
@@ -265,11 +268,14 @@ void StuInputSteps::add_attention_backward(ProgramBuilder& program, int64_t grou
   const GroupPlace gradients = columns_of_group(group, duvqk(names));
   const ProgramValue dout =
       groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * widths_.v / groups);
-  program.step(attention_of_group_, Direction::kBackward,
+  // Layers of a stack share rab and attn_scale, so that the gradients of both are sums over layers.
+  program.step(names.adds() ? adding_attention_ : attention_of_group_, Direction::kBackward,
                {{"v", vqk.v},
                 {"q", vqk.q},
                 {"k", vqk.k},
                 {"dout", dout},
+                {"drab_before", {"drab"}},
+                {"dattn_scale_before", {"dattn_scale"}},
                 {"dv", gradients.v},
                 {"dq", gradients.q},
                 {"dk", gradients.k}});
@@ -297,7 +303,7 @@ void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& da
     if (in_dx) program.workspace_in(dx.name);
   };
   const auto normalise_again = [&] {
-    if (in_dx && input_.recompute_normed_x) add_norm(program, x, dx, names);
+    if (in_dx && input_.recompute_normed_x) add_norm(program, x, dx.for_now(), names);
   };
   // All but the last group have places of their own, so that the norm's result is needed once for them.
   std::vector<GroupPlace> before_last;

@@ -147,7 +147,10 @@ struct StuColumns {
 class StuNames {
  public:
   StuNames() = default;
-  explicit StuNames(int64_t layer) : layer_(layer) {}
+  // `adds`: backward of another layer came before, and wrote the gradients of what layers share.
+  explicit StuNames(int64_t layer, bool adds = false) : layer_(layer), adds_(adds) {}
+
+  bool adds() const { return adds_; }
 
   ProgramValue weight(std::string name, std::string_view doc = {}, int64_t first_column = -1) const {
     return {std::move(name), first_column, doc, 0, layer_};
@@ -160,6 +163,7 @@ class StuNames {
 
  private:
   int64_t layer_ = -1;
+  bool adds_ = false;
 };
 
 // The widths that follow.

@@ -62,7 +62,7 @@ Program Stack::backward() const {
   layer_.input().take_weights(program, params_.layers);
   ProgramValue dout{"dout", -1, "gradient of the result"};
   for (int64_t layer = params_.layers; layer-- > 0;) {
-    const StuNames names(layer);
+    const StuNames names(layer, /*adds=*/layer + 1 < params_.layers);
     ProgramValue dx{"dx", -1, "gradient of x"};
     if (layer > 0) {
       dx = names.between("dx").all();
