@@ -94,7 +94,7 @@ class _Call:
                 _instances.bind(op.signature, {name: t.shape for name, t in tensors.items()}, {**numbers, **self.rows}),
                 lambda name: int(self.inputs[name][-1]) if tensors[name].shape[0] else 0,
             )
-            arrays = tuple(empty(like, shape, a.dtype or "") for shape, a in zip(shapes, op.signature.outputs))
+            arrays = tuple(self.new_output(like, shape, a) for shape, a in zip(shapes, op.signature.outputs))
             outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(op.signature.outputs, arrays)]
         for argument, output in zip(op.signature.outputs, outputs):
             tensors[argument.name] = output
@@ -103,6 +103,13 @@ class _Call:
         self.launch(op, values, like, stream)
         del alive  # until here nothing of them may be given back
         return arrays if not isinstance(arrays, tuple) or len(arrays) > 1 else arrays[0]
+
+    def new_output(self, like: Any, shape: tuple[int, ...], argument: Argument) -> Any:
+        elements = _instances.row_elements(self.interface, argument)
+        if elements == 1 or shape[-1] % elements == 0:
+            return empty(like, shape, argument.dtype or "")
+        row = _instances.padded(shape[-1], elements)
+        return empty(like, (*shape[:-1], row), argument.dtype or "")[..., : shape[-1]]
 
     def given_outputs(self, dlpack_stream: int | None) -> list[Tensor] | None:
         if self.out is None:

@@ -256,6 +256,35 @@ def output_shapes(
     return shapes
 
 
+def row_elements(interface: Interface, output: Argument) -> int:
+    """How many elements rows of a new output begin at multiples of: the least that some kernel of the operator takes.
+
+    Kernels of layers take rows that begin at multiples of 16 bytes, and rows of ``drab`` have ``max_seq_len`` elements.
+    Operators with a choice of alignments take dense rows of any size.
+    """
+    size = BYTES[output.dtype or ""]
+    if len(output.shape) < 2:
+        return 1
+    least = max(interface.alignment[1][-1], size) if interface.alignment else output.alignment
+    elements = min(output.alignment, least) // size
+    last = output.shape[-1]
+    return 1 if elements <= 1 or (last.is_constant and last.bias % elements == 0) else elements
+
+
+def padded(size: Any, elements: int) -> Any:
+    """The next multiple of ``elements``."""
+    return size if elements == 1 else (size + elements - 1) // elements * elements
+
+
+def strides_of(shape: tuple[Any, ...], elements: int) -> tuple[Any, ...]:
+    """Strides of a new tensor whose rows begin at multiples of so many elements."""
+    strides, stride = [1] * len(shape), padded(shape[-1], elements)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = stride
+        stride = stride * shape[axis]
+    return tuple(strides)
+
+
 def check_memory(interface: Interface, signature: Signature, shapes: list[tuple[Any, ...]]) -> None:
     """The bytes of each output are a number of 64 bits. Sizes that are traced or programs are not known yet."""
     for output, shape in zip(signature.outputs, shapes):

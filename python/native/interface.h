@@ -93,6 +93,7 @@ struct hstujit_torch_argument {
   std::int32_t rank;
   std::int32_t type_code, type_bits;  // of DLPack
   std::int32_t dtype;                 // PyTorch's, of outputs
+  std::int32_t row_elements;          // outputs: rows begin at multiples of so many elements
 };
 
 // Sizes of outputs are programs of a machine with a stack: a word for the operation, then its operands.

@@ -39,22 +39,35 @@ class CurrentDevice {
   DeviceGuardHandle guard_ = nullptr;
 };
 
-OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::int32_t device) {
+// How many places an axis takes: rows are padded to a multiple of `row_elements`, and a size of 0 counts as 1.
+std::int64_t extent(std::span<const std::int64_t> sizes, std::size_t axis, std::int64_t row_elements) {
+  const std::int64_t size = std::max<std::int64_t>(sizes[axis], 1);
+  const bool is_row = axis + 1 == sizes.size() && axis > 0;
+  return is_row ? (size + row_elements - 1) / row_elements * row_elements : size;
+}
+
+// `strides` has room for those of the tensor, whose rows begin at multiples of `row_elements`.
+OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::int32_t device, std::int64_t* strides,
+                  std::int64_t row_elements) {
   const Functions& torch = functions();
-  std::array<std::int64_t, kMaxRank> strides;
   std::int64_t elements = 1;
   for (std::size_t axis = sizes.size(); axis-- > 0;) {
     strides[axis] = elements;
-    elements *= std::max<std::int64_t>(sizes[axis], 1);
+    elements *= extent(sizes, axis, row_elements);
   }
   AtenTensorHandle made = nullptr;
   const auto rank = static_cast<std::int32_t>(sizes.size());
   const std::int32_t type = device < 0 ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
-  if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides.data(), dtype, type, std::max(device, 0), &made)) {
+  if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides, dtype, type, std::max(device, 0), &made)) {
     check_callback(callbacks().allocate(rank, sizes.data(), dtype, device));
     throw std::runtime_error("PyTorch has no memory for an output");
   }
   return OwnedTensor(made);
+}
+
+OwnedTensor empty(std::int64_t size, std::int32_t dtype, std::int32_t device) {
+  std::int64_t stride = 1;
+  return empty(std::span(&size, 1), dtype, device, &stride, 1);
 }
 
 void* data_of(const OwnedTensor& tensor) {
@@ -73,8 +86,7 @@ class Launch {
   void describe();
   void run();
   OwnedTensor take_output(int output) {
-    return output < 0 ? empty(std::array<std::int64_t, 1>{0}, plan_.arguments[first_output()].dtype, device())
-                      : std::move(outputs_[output]);
+    return output < 0 ? empty(0, plan_.arguments[first_output()].dtype, device()) : std::move(outputs_[output]);
   }
 
  private:
@@ -105,9 +117,10 @@ bool Launch::has_room(std::span<const std::int64_t> sizes) const {
   for (const hstujit_torch_argument& argument : plan_.arguments) {
     if (argument.source >= 0) continue;
     std::int64_t bytes = kLargestElement;
-    for (const std::int64_t size : sizes.first(static_cast<std::size_t>(argument.rank)))
-      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes)) return false;
-    sizes = sizes.subspan(static_cast<std::size_t>(argument.rank));
+    const std::span<const std::int64_t> own = sizes.first(static_cast<std::size_t>(argument.rank));
+    for (std::size_t axis = 0; axis < own.size(); ++axis)
+      if (__builtin_mul_overflow(bytes, extent(own, axis, argument.row_elements), &bytes)) return false;
+    sizes = sizes.subspan(own.size());
   }
   return true;
 }
@@ -125,13 +138,9 @@ void Launch::allocate() {
     const int output = -1 - argument.source;
     const std::span<const std::int64_t> sizes(packed.data() + used, static_cast<std::size_t>(argument.rank));
     used += sizes.size();
-    outputs_[output] = empty(sizes, argument.dtype, device());
-    std::int64_t stride = 1;
-    for (int axis = argument.rank; axis-- > 0;) {
-      sizes_[output * kMaxRank + axis] = sizes[axis];
-      strides_[output * kMaxRank + axis] = stride;
-      stride *= std::max<std::int64_t>(sizes[axis], 1);
-    }
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin() + output * kMaxRank);
+    outputs_[output] =
+        empty(sizes, argument.dtype, device(), strides_.data() + output * kMaxRank, argument.row_elements);
   }
 }
 
@@ -204,8 +213,7 @@ void Launch::run() {
   check(functions().aoti_torch_get_current_cuda_stream(device(), &stream), "aoti_torch_get_current_cuda_stream");
   OwnedTensor workspace;  // goes back to the allocator, which gives it to later work on the same stream alone
   if (bytes != 0) {
-    const std::array<std::int64_t, 1> size = {static_cast<std::int64_t>(bytes)};
-    workspace = empty(size, functions().aoti_torch_dtype_uint8(), device());
+    workspace = empty(static_cast<std::int64_t>(bytes), functions().aoti_torch_dtype_uint8(), device());
   }
   check_status(index_, hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr,
                                       bytes, stream));

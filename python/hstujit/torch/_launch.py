@@ -105,10 +105,10 @@ class LaunchPlan(Plan):
     def find_output_bits(self) -> int:
         """Strides of new outputs in bytes, or-ed: multiples of a row, whose address is aligned."""
         bits = 0
-        for argument, dtype in zip(self.signature.outputs, self.dtypes):
+        for argument, dtype, elements in zip(self.signature.outputs, self.dtypes, self.row_elements):
             if len(argument.shape) > 1:
                 size = argument.shape[-1]
-                bits |= size.bias * dtype.itemsize if size.is_constant else dtype.itemsize
+                bits |= (size.bias if size.is_constant and elements == 1 else elements) * dtype.itemsize
         return bits
 
     def compile_shapes(self) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -223,7 +223,7 @@ class Launcher:
         self, plan: LaunchPlan, inputs: tuple[Any, ...], rows: tuple[Any, ...], read_rows: Callable[[str], Any]
     ) -> tuple[torch.Tensor, ...]:
         """New outputs on the device of the first tensor."""
-        new = inputs[self.first].new_empty
+        new, new_strided = inputs[self.first].new_empty, inputs[self.first].new_empty_strided
         for index, name, least, most in plan.limits:
             _instances.check_limits(name, inputs[index], least, most)
         if plan.shapes_of is not None:
@@ -234,7 +234,11 @@ class Launcher:
             given = {symbol: value for symbol, value in zip(self.rows, rows) if value is not None}
             shapes = plan.output_shapes(lambda source: _value(source, inputs), given, read_rows)
         try:
-            return tuple([new(shape, dtype=dtype) for shape, dtype in zip(shapes, plan.dtypes)])
+            return tuple([
+                new(shape, dtype=dtype) if elements == 1
+                else new_strided(shape, _instances.strides_of(shape, elements), dtype=dtype)
+                for shape, dtype, elements in zip(shapes, plan.dtypes, plan.row_elements)
+            ])  # fmt: skip
         except RuntimeError:
             _instances.check_memory(self.interface, plan.signature, shapes)
             raise

@@ -250,6 +250,7 @@ class _Operator:
             last,
         )
         outputs = {argument.name: index for index, argument in enumerate(plan.signature.outputs)}
+        rows = {argument.name: elements for argument, elements in zip(plan.signature.outputs, plan.row_elements)}
         program = [word for shape in shapes for size in shape for word in (*program_of(size), structs.END)]
         owner = next(self.library.numbers)
         self.library.owners[owner] = context, []
@@ -257,7 +258,8 @@ class _Operator:
             owner=owner,
             argument_count=len(plan.signature),
             arguments=structs.array(
-                structs.Argument, (self.argument(argument, outputs) for argument in plan.signature)
+                structs.Argument,
+                (self.argument(argument, outputs, rows.get(argument.name, 1)) for argument in plan.signature),
             ),
             max_rows=-1 if plan.max_rows is None else plan.max_rows,
             schema_outputs=structs.array(ctypes.c_int32, (outputs.get(a.name, -1) for a in self.interface.outputs)),
@@ -268,14 +270,14 @@ class _Operator:
         if self.library._set_plan(to, ctypes.byref(described), len(self.interface.outputs)):
             raise InternalError(f"{self.interface.name}: {self.library._error().decode()}")
 
-    def argument(self, argument: Any, outputs: dict[str, int]) -> structs.Argument:
+    def argument(self, argument: Any, outputs: dict[str, int], row_elements: int) -> structs.Argument:
         source = -1 - outputs[argument.name] if argument.is_output else self.launcher.positions[argument.name]
         if not argument.is_tensor:
             kind = structs.REAL if argument.kind == "float" else structs.INTEGER
             return structs.Argument(kind=kind, source=source)
         code, bits = DLPACK_TYPES[argument.dtype]
         dtype = next(code for code, dtype in self.library.dtypes.items() if dtype == DTYPES[argument.dtype])
-        return structs.Argument(structs.TENSOR, source, len(argument.shape), code, bits, dtype)
+        return structs.Argument(structs.TENSOR, source, len(argument.shape), code, bits, dtype, row_elements)
 
     def align(self, owner: int, call: structs.Call, to: int, bits: Any) -> None:
         context, launched = self.library.owners[owner]

@@ -86,6 +86,7 @@ class Argument(ctypes.Structure):
         ("type_code", c_int32),
         ("type_bits", c_int32),
         ("dtype", c_int32),
+        ("row_elements", c_int32),
     ]
 
 

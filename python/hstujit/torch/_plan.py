@@ -64,6 +64,7 @@ class Plan:
         for argument in self.signature.inputs:
             if argument.is_tensor:
                 _check_tensor(self.signature, argument, *described[argument.name])
+        self.row_elements = tuple(_instances.row_elements(interface, argument) for argument in self.signature.outputs)
         self.dtypes = tuple(DTYPES[argument.dtype or ""] for argument in self.signature.outputs)
         self.sources = dict(self.find_sources(positions))
         index = self.signature.max_rows
