@@ -1,6 +1,3 @@
-// The C library would take a jump between stacks, by which coroutines are switched, for a mistake.
-#undef _FORTIFY_SOURCE
-
 #include "tests/emulation/cuda_emulation.h"
 
 #include <ucontext.h>
@@ -19,6 +16,10 @@
 
 #undef shared_bytes
 #undef static_bytes
+
+// The function itself: with _FORTIFY_SOURCE its name is one that takes a jump between stacks, by which coroutines are
+// switched, for a mistake, also where the macro is undefined behind a precompiled header.
+extern "C" [[noreturn]] void jump_between_stacks(jmp_buf place, int value) __asm__("_longjmp");
 
 namespace emulation {
 
@@ -100,7 +101,7 @@ Thread& self() { return state.threads[thread_number]; }
 Block& own_block() { return state.blocks[block_rank]; }
 
 void yield() {
-  if (_setjmp(self().place) == 0) _longjmp(state.scheduler, 1);
+  if (_setjmp(self().place) == 0) jump_between_stacks(state.scheduler, 1);
 }
 
 // Whether that was the last one to come.
@@ -197,7 +198,7 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   state.in_thread = true;
   Thread& thread = state.threads[number];
   if (_setjmp(state.scheduler) == 0) {
-    if (thread.entered) _longjmp(thread.place, 1);
+    if (thread.entered) jump_between_stacks(thread.place, 1);
     thread.entered = true;
     setcontext(&thread.context);
   }
