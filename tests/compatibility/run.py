@@ -63,6 +63,7 @@ class Workers:
             command += ["--on-cpu"] if self.given.on_cpu else []
             command += ["--unpatched"] if self.given.unpatched else []
             command += ["--max-examples", str(self.given.max_examples)] if self.given.max_examples else []
+            command += ["--every-example", str(self.given.every_example)] if self.given.every_example else []
             try:
                 done = subprocess.run(
                     command,
@@ -127,7 +128,8 @@ def run_package(package: Package, checkout: pathlib.Path, workers: Workers, befo
 def summary(result: dict) -> str:
     calls = result["calls"].values()
     ours, reference = (sum(function[what] for function in calls) for what in ("ours", "reference"))
-    return f"ours {ours}, fell back {fell_back(result)}, reference {reference}"
+    failed = f", {len(result['failures'])} of {result['examples']} failed" if "examples" in result else ""
+    return f"ours {ours}, fell back {fell_back(result)}, reference {reference}{failed}"
 
 
 def fell_back(result: dict) -> int:
@@ -183,6 +185,12 @@ def main() -> int:
     parser.add_argument("--package", choices=PACKAGES, action="append", help="these alone")
     parser.add_argument("--only", default="", metavar="REGEX", help="tests whose name has it")
     parser.add_argument("--max-examples", type=int, help="of each test at most; without it what the test says")
+    parser.add_argument(
+        "--every-example",
+        type=int,
+        metavar="N",
+        help="N examples of each test, the same ones in every run, of which all are tried when one fails",
+    )
     parser.add_argument("--jobs", type=int, default=4, help="tests at one time")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds of a test")
     parser.add_argument("--on-cpu", action="store_true", help="pretends that there is a GPU: the host backend computes")

@@ -30,11 +30,16 @@ class OnCpu(torch.overrides.TorchFunctionMode):
         return function(*map(moved, args), **named)
 
 
-def limit_examples(most: int | None) -> None:
-    """Every test has the examples that it asks for, or so many; a failure is not made smaller, which takes long."""
+def limit_examples(most: int | None, exactly: int | None) -> None:
+    """Every test has the examples that it asks for, or so many; a failure is not made smaller, which takes long.
+
+    With ``exactly`` the examples of a test are the same in every process.
+    """
     original, phases = hypothesis.settings.__init__, hypothesis.Phase
 
     def init(self, *args, **kwargs):
+        if exactly is not None and "max_examples" in kwargs:
+            kwargs.update(max_examples=exactly, derandomize=True, suppress_health_check=list(hypothesis.HealthCheck))
         if most is not None and isinstance(kwargs.get("max_examples"), int):
             kwargs["max_examples"] = min(most, kwargs["max_examples"])
         kwargs.setdefault("phases", (phases.explicit, phases.generate))
@@ -111,9 +116,29 @@ def counts(patched: hstujit.torch.Patched) -> dict:
     return found
 
 
-def run(test, patched: hstujit.torch.Patched, on_cpu: bool) -> dict:
+class Examples:
+    """Goes on after an example that fails, and draws the same numbers for each example in every process."""
+
+    def __init__(self, test: unittest.TestCase) -> None:
+        self.count, self.failures = 0, []
+        handle = getattr(type(test), test._testMethodName).hypothesis
+        body = handle.inner_test
+
+        def recorded(*args, **kwargs):
+            torch.manual_seed(self.count)
+            self.count += 1
+            try:
+                body(*args, **kwargs)
+            except AssertionError as error:
+                self.failures.append({"example": str(kwargs), "reason": str(error)[-1000:]})
+
+        handle.inner_test = recorded
+
+
+def run(test, patched: hstujit.torch.Patched, on_cpu: bool, every_example: bool) -> dict:
     torch.manual_seed(0)
     result = unittest.TestResult()
+    examples = Examples(test) if every_example else None
     begin = time.monotonic()
     if on_cpu:
         with OnCpu():
@@ -123,12 +148,11 @@ def run(test, patched: hstujit.torch.Patched, on_cpu: bool) -> dict:
     found = {"seconds": round(time.monotonic() - begin, 1), "calls": counts(patched)}
     if result.skipped:
         return {"result": "skipped", "reason": result.skipped[0][1], **found}
-    problems = [text for _, text in result.failures + result.errors]
-    return {
-        "result": "failed" if problems else "passed",
-        "reason": "\n".join(map(last_error, problems))[-3000:],
-        **found,
-    }
+    problems = [last_error(text) for _, text in result.failures + result.errors]
+    if examples is not None:
+        found.update(examples=examples.count, failures=examples.failures)
+        problems += [f"{failure['example']}: {failure['reason']}" for failure in examples.failures]
+    return {"result": "failed" if problems else "passed", "reason": "\n".join(problems)[-3000:], **found}
 
 
 def main() -> None:
@@ -138,11 +162,12 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--test")
     parser.add_argument("--max-examples", type=int)
+    parser.add_argument("--every-example", type=int)
     parser.add_argument("--on-cpu", action="store_true")
     parser.add_argument("--unpatched", action="store_true")
     given = parser.parse_args()
     package = PACKAGES[given.package]
-    limit_examples(given.max_examples)
+    limit_examples(given.max_examples, given.every_example)
     added, patched = prepare(package, given.checkout.resolve(), given.on_cpu, given.unpatched)
     tests = dict(load(package))
     if given.test is None:
@@ -159,7 +184,7 @@ def main() -> None:
             "stand_ins": added,
         }
     else:
-        answer = run(tests[given.test], patched, given.on_cpu)
+        answer = run(tests[given.test], patched, given.on_cpu, given.every_example is not None)
     given.out.write_text(json.dumps(answer))
 
 
