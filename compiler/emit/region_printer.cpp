@@ -244,6 +244,7 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
       .Case([&](hstu::RoundOp round) -> Optional {
         return call(round.getDtype().isBF16() ? "rounded_to<Bf16>" : "rounded_to<Fp16>", {a()});
+      .Case([&](arith::MaximumFOp) -> Optional { return call("max_nan", {a(), b()}); })
       })
       .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
       .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })

@@ -117,9 +117,10 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   } else if (auto epilogue = module.lookupSymbol<mlir::func::FuncOp>(kEpilogue)) {
     HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec)));
   }
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad"));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + body));
+                                            wrappers + "\n" + body + scores));
   const std::string user = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user));
 

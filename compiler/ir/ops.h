@@ -60,8 +60,12 @@ class Ops {
   Value mulf(Value a, Value b) { return make<mlir::arith::MulFOp>(a, b); }
   Value divf(Value a, Value b) { return make<mlir::arith::DivFOp>(a, b); }
   Value negf(Value a) { return make<mlir::arith::NegFOp>(a); }
+  Value absf(Value a) { return make<mlir::math::AbsFOp>(a); }
+  // The other one where one is NaN.
   Value maxf(Value a, Value b) { return make<mlir::arith::MaxNumFOp>(a, b); }
   Value minf(Value a, Value b) { return make<mlir::arith::MinNumFOp>(a, b); }
+  // NaN where one is NaN.
+  Value max_nan(Value a, Value b) { return make<mlir::arith::MaximumFOp>(a, b); }
   Value sqrt(Value a) { return make<mlir::math::SqrtOp>(a); }
   Value log(Value a) { return make<mlir::math::LogOp>(a); }
   // An index as a real number, and the integer part of one.
@@ -75,6 +79,9 @@ class Ops {
   }
   Value gtf(Value a, Value b) {
     return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGT, a, b);
+  }
+  Value lef(Value a, Value b) {
+    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OLE, a, b);
   }
   Value gef(Value a, Value b) {
     return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGE, a, b);

@@ -9,9 +9,9 @@ mlir::Value build_score(Ops& ops, std::string_view name, const ScoreArguments& a
   if (name == "identity") return s;
   if (name == "silu") return ops.silu(s);
   if (name == "sigmoid") return ops.sigmoid(s);
-  if (name == "relu") return ops.maxf(s, ops.real(0));
+  if (name == "relu") return ops.max_nan(s, ops.real(0));
   if (name == "relu2") {
-    const mlir::Value r = ops.maxf(s, ops.real(0));
+    const mlir::Value r = ops.max_nan(s, ops.real(0));
     return ops.mulf(r, r);
   }
   if (name == "tanh") return ops.tanh(s);

@@ -112,8 +112,10 @@ std::optional<Derivative> Differentiator::rule(Value y) {
         return scale(d(0), ops_.mulf(gauss, constant(2 * std::numbers::inv_sqrtpi)));
       })
       .Case([&](math::AbsFOp) -> Optional { return choose(ops_.gtf(operand(0), constant(0)), d(0), minus(d(0))); })
-      .Case<arith::MaxNumFOp, arith::MaximumFOp>([&](auto) -> Optional { return choose(greater(), d(0), d(1)); })
-      .Case<arith::MinNumFOp, arith::MinimumFOp>([&](auto) -> Optional { return choose(greater(), d(1), d(0)); })
+      .Case([&](arith::MaxNumFOp) -> Optional { return choose(greater(), d(0), d(1)); })
+      .Case([&](arith::MinNumFOp) -> Optional { return choose(greater(), d(1), d(0)); })
+      // Of NaN it is that of the first one, as of PyTorch's relu.
+      .Case([&](arith::MaximumFOp) -> Optional { return choose(ops_.lef(operand(0), operand(1)), d(1), d(0)); })
       .Case([&](arith::SelectOp) -> Optional { return choose(operand(0), d(1), d(2)); })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }

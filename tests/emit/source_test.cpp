@@ -106,6 +106,30 @@ bool names(const std::string& source, const std::string& name) {
   return std::regex_search(source, std::regex("\\b" + name + "\\b"));
 }
 
+// A kernel of relu has the maximum that keeps NaN, and others have no trace of it.
+TEST(Source, TheMaximumThatKeepsNanIsWhereAScoreHasIt) {
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (const char* score : {"silu", "relu", "relu2"}) {
+      const OpSpecPtr spec =
+          parse_op_spec(
+              {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim", 64}, {"hidden_dim", 64}, {"score", score}}, "spec")
+              .value();
+      for (const Skeleton* skeleton : skeletons()) {
+        if (!skeleton->serves(*spec, direction)) continue;
+        for (const KernelConfig& config : skeleton->space(*spec)) {
+          if (!skeleton->reject(*spec, config, device).empty()) continue;
+          const auto kernel = emit_kernel(*spec, direction, config, device);
+          ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+          const bool there = kernel->source.find("max.NaN.f32") != std::string::npos;
+          EXPECT_EQ(there, std::string_view(score) != "silu") << skeleton->name() << " " << score;
+          break;
+        }
+      }
+    }
+  }
+}
+
 TEST(Source, RegionsThatNoTemplateNamesLeaveNoTrace) {
   const HstuAttentionParams params = attention_params();
   for (const char* arch : {"sm_90a", "sm_80"}) {

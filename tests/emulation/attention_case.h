@@ -184,6 +184,25 @@ inline void check_that_senseless_indices_stay_in_bounds(Direction direction, con
   }
 }
 
+// A NaN in one row of k reaches what sees that row, whatever the score, and nothing that masks it.
+inline void check_that_scores_keep_nan(Direction direction, const KernelConfig& config) {
+  constexpr size_t kWidth = 2 * 32, kBad = 40;
+  const Lengths lengths{.rows = {70}, .num_targets = {}, .max_seq_len = 70};
+  for (const char* score : {"silu", "relu", "relu2"}) {
+    const Case kernel(with(base(), {{"score", score}}), direction, config, lengths);
+    HostCall call = kernel.call();
+    std::vector<double>& k = call.inputs()[1].tensor.reals;
+    std::fill_n(k.begin() + kBad * kWidth, kWidth, std::numeric_limits<double>::quiet_NaN());
+    kernel.launch(call, 1);
+    const bool forward = direction == Direction::kForward;
+    const HostTensor out = call.read(forward ? "out" : "dv");
+    for (size_t i = 0; i < out.reals.size(); ++i) {
+      const size_t row = i / kWidth;
+      ASSERT_EQ(std::isnan(out.reals[i]), forward ? row >= kBad : row == kBad) << score << " " << i;
+    }
+  }
+}
+
 // NaN in one sequence's operands leave the gradients of all others as they are, those of rows.
 inline void check_that_numbers_stay_in_their_sequence(const KernelConfig& config,
                                                       const Json& changes = Json::object()) {

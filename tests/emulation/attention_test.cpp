@@ -28,6 +28,14 @@ TEST(EmulatedAttention, ForwardOfEveryType) {
   for (const Json& type : all_types()) check(type, Direction::kForward, ampere_tile(32, 2, 32, 2));
 }
 
+TEST(EmulatedAttention, ScoresKeepNan) {
+  check_that_scores_keep_nan(Direction::kForward, ampere_tile(32, 2, 32, 2));
+  check_that_scores_keep_nan(Direction::kBackward, ampere_tile(32, 2, 32, 2));
+  check_that_scores_keep_nan(Direction::kForward, hopper_tile("sm90_forward", 1, 64, 2));
+  check_that_scores_keep_nan(Direction::kBackward, hopper_tile("sm90_backward_twopass", 1, 64, 2));
+  check_that_scores_keep_nan(Direction::kBackward, hopper_tile("sm90_backward_fused", 1, 64, 2, "persistent"));
+}
+
 TEST(EmulatedAttention, ForwardOfTheLastRows) {
   Lengths lengths = lengths_of(true);
   lengths.other_rows["Lq"] = {1, 20, 3, 33, 16, 40};

@@ -360,6 +360,7 @@ void cp_async(u32 destination, const void* source, bool valid) {
   emulation::copy_async(destination, source, kBytes, valid);
 }
 inline void cp_async_commit_group() { emulation::commit_copies(); }
+inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
 template <int kPending>
 void cp_async_wait_group() {
   emulation::wait_copies(kPending);

@@ -134,6 +134,25 @@ TEST(HostAttentionBackward, ThreadsDoNotChangeOneBit) {
   for (const char* name : kGradients) EXPECT_EQ(a.bytes(name), b.bytes(name)) << name;
 }
 
+// The derivative of relu at NaN is 1, as PyTorch's: dv of the row, and dq of what sees it, are NaN.
+TEST(HostAttentionBackward, ReluKeepsNan) {
+  constexpr size_t kRow = 2 * 32, kBad = 11;
+  for (const char* score : {"relu", "relu2"}) {
+    const OpSpecPtr spec = make_spec(with(base_spec(), {{"score", score}}));
+    const HostHandle handle(*spec, 2, Direction::kBackward);
+    const Lengths lengths{.rows = {30}, .num_targets = {}, .max_seq_len = 30};
+    HostCall call = backward_call(spec, lengths, 5);
+    std::vector<double>& k = value_of(*spec, call.inputs(), "k").tensor.reals;
+    std::fill_n(k.begin() + kBad * kRow, kRow, std::numeric_limits<double>::quiet_NaN());
+    ASSERT_EQ(call.launch(handle), 0) << call.error();
+    const HostTensor dq = call.read("dq"), dv = call.read("dv");
+    for (size_t i = 0; i < dq.reals.size(); ++i) {
+      ASSERT_TRUE(i / kRow < kBad || std::isnan(dq.reals[i])) << score << " " << i;
+      ASSERT_EQ(std::isnan(dv.reals[i]), i / kRow == kBad) << score << " " << i;
+    }
+  }
+}
+
 TEST(HostAttentionBackward, ASequencesNumbersStayInIt) {
   constexpr size_t kRow = 2 * 32, kBegin = 20 * kRow, kEnd = 65 * kRow;
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {

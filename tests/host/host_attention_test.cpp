@@ -74,6 +74,32 @@ TEST(HostAttention, ThreadsDoNotChangeOneBit) {
   EXPECT_EQ(a.bytes("out"), b.bytes("out"));
 }
 
+// A NaN in one row of k is seen by that row and those behind it, whatever the score: as in PyTorch, relu of NaN is NaN.
+TEST(HostAttention, EveryScoreKeepsNan) {
+  constexpr size_t kRow = 2 * 32, kBad = 11;
+  const Lengths lengths{.rows = {30}, .num_targets = {}, .max_seq_len = 30};
+  for (const char* score : {"identity", "silu", "sigmoid", "relu", "relu2", "tanh", "gelu"}) {
+    const OpSpecPtr spec = make_spec(with(base_spec(), {{"score", score}, {"causal", true}}));
+    for (const char* dirty : {"q", "k"}) {
+      const HostHandle handle(*spec, 2);
+      HostCall call(spec, lengths, 5);
+      std::vector<double>& reals = call.inputs()[*dirty == 'q' ? 0 : 1].tensor.reals;
+      std::fill_n(reals.begin() + kBad * kRow, kRow, std::numeric_limits<double>::quiet_NaN());
+      ASSERT_EQ(call.launch(handle), 0) << call.error();
+      const HostTensor out = call.read("out");
+      for (size_t i = 0; i < out.reals.size(); ++i) {
+        const size_t row = i / kRow;
+        ASSERT_EQ(std::isnan(out.reals[i]), *dirty == 'q' ? row == kBad : row >= kBad) << score << " " << dirty << i;
+      }
+      std::vector<HostValue> expected = call.inputs();
+      spec->reference(Direction::kForward, lengths, expected);
+      const std::vector<double>& reference = expected.back().tensor.reals;
+      for (size_t i = 0; i < out.reals.size(); ++i)
+        ASSERT_EQ(std::isnan(out.reals[i]), std::isnan(reference[i])) << score << " " << dirty << i;
+    }
+  }
+}
+
 TEST(HostAttention, NanStaysInItsSequence) {
   for (const char* dtype : {"fp32", "bf16", "fp16"}) {
     Json json = with(base_spec(), {{"dtype", dtype}});

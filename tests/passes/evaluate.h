@@ -147,6 +147,8 @@ class Evaluator {
         .Case([](arith::CmpFOp cmp) -> Function {
           if (cmp.getPredicate() == arith::CmpFPredicate::OGE)
             return [](N a, N b, N) { return integer(a.real >= b.real); };
+          if (cmp.getPredicate() == arith::CmpFPredicate::OLE)
+            return [](N a, N b, N) { return integer(a.real <= b.real); };
           EXPECT_EQ(cmp.getPredicate(), arith::CmpFPredicate::OGT);
           return [](N a, N b, N) { return integer(a.real > b.real); };
         })
@@ -156,6 +158,9 @@ class Evaluator {
         .Case([](arith::DivFOp) -> Function { return [](N a, N b, N) { return real(a.real / b.real); }; })
         .Case([](arith::NegFOp) -> Function { return [](N a, N, N) { return real(-a.real); }; })
         .Case([](arith::MaxNumFOp) -> Function { return [](N a, N b, N) { return real(std::fmax(a.real, b.real)); }; })
+        .Case([](arith::MaximumFOp) -> Function {
+          return [](N a, N b, N) { return std::isnan(a.real) || a.real > b.real ? a : b; };
+        })
         .Case([](arith::MinNumFOp) -> Function { return [](N a, N b, N) { return real(std::fmin(a.real, b.real)); }; })
         .Case([](math::FmaOp) -> Function {
           return [](N a, N b, N c) { return real(std::fma(a.real, b.real, c.real)); };

@@ -51,7 +51,7 @@ module {
   func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maxnumf %0, %cst : f32
+    %1 = arith.maximumf %0, %cst : f32
     return %1 : f32
   }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
@@ -170,9 +170,9 @@ module {
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maxnumf %0, %cst : f32
-    %2 = arith.cmpf ogt, %0, %cst : f32
-    %3 = arith.select %2, %arg6, %cst : f32
+    %1 = arith.maximumf %0, %cst : f32
+    %2 = arith.cmpf ole, %0, %cst : f32
+    %3 = arith.select %2, %cst, %arg6 : f32
     return %1, %3 : f32, f32
   }
 }

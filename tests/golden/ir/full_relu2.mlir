@@ -11,7 +11,7 @@ module {
   func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
     %cst = arith.constant 0.000000e+00 : f32
     %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maxnumf %0, %cst : f32
+    %1 = arith.maximumf %0, %cst : f32
     %2 = arith.mulf %1, %1 : f32
     return %2 : f32
   }
@@ -43,9 +43,9 @@ module {
     %cst = arith.constant 2.000000e+00 : f32
     %cst_0 = arith.constant 0.000000e+00 : f32
     %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maxnumf %0, %cst_0 : f32
-    %2 = arith.cmpf ogt, %0, %cst_0 : f32
-    %3 = arith.select %2, %arg6, %cst_0 : f32
+    %1 = arith.maximumf %0, %cst_0 : f32
+    %2 = arith.cmpf ole, %0, %cst_0 : f32
+    %3 = arith.select %2, %cst_0, %arg6 : f32
     %4 = arith.mulf %1, %1 : f32
     %5 = arith.mulf %1, %cst : f32
     %6 = arith.mulf %5, %3 : f32

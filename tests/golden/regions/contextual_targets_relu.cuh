@@ -37,14 +37,14 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
 template <class At>
 __device__ __forceinline__ float score(float x, const At&, const Params& params) {
   const float alpha = params.alpha;
-  return fmaxf(x * alpha, 0.0f);
+  return max_nan(x * alpha, 0.0f);
 }
 
 template <class At>
 __device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
   const float alpha = params.alpha;
   const float s0 = x * alpha;
-  y = fmaxf(s0, 0.0f);
-  dy = s0 > 0.0f ? alpha : 0.0f;
+  y = max_nan(s0, 0.0f);
+  dy = s0 <= 0.0f ? 0.0f : alpha;
 }
 

@@ -20,7 +20,7 @@ __device__ __forceinline__ void mask_rows(int c0, int c1, int n, int t, int& lo,
 template <class At>
 __device__ __forceinline__ float score(float x, const At&, const Params& params) {
   const float alpha = params.alpha;
-  const float s0 = fmaxf(x * alpha, 0.0f);
+  const float s0 = max_nan(x * alpha, 0.0f);
   return s0 * s0;
 }
 
@@ -28,8 +28,8 @@ template <class At>
 __device__ __forceinline__ void score_grad(float x, const At&, const Params& params, float& y, float& dy) {
   const float alpha = params.alpha;
   const float s0 = x * alpha;
-  const float s1 = fmaxf(s0, 0.0f);
+  const float s1 = max_nan(s0, 0.0f);
   y = s1 * s1;
-  dy = s1 * 2.0f * (s0 > 0.0f ? alpha : 0.0f);
+  dy = s1 * 2.0f * (s0 <= 0.0f ? 0.0f : alpha);
 }
 

@@ -51,10 +51,10 @@ Score gelu() {
 
 Score score_function(std::string_view name) {
   if (name == "relu") {
-    return {[](double x) { return x > 0 ? x : 0.0; }, [](double x) { return x > 0 ? 1.0 : 0.0; }, zero, zero, zero};
+    return {[](double x) { return x <= 0 ? 0.0 : x; }, [](double x) { return x <= 0 ? 0.0 : 1.0; }, zero, zero, zero};
   }
   if (name == "relu2") {
-    return {[](double x) { return x > 0 ? x * x : 0.0; }, [](double x) { return x > 0 ? 2 * x : 0.0; },
+    return {[](double x) { return x <= 0 ? 0.0 : x * x; }, [](double x) { return x <= 0 ? 0.0 : 2 * x; },
             [](double x) { return x > 0 ? 2.0 : 0.0; }, zero, zero};
   }
   if (name == "sigmoid") return sigmoid_score();
