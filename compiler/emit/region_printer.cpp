@@ -233,7 +233,9 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
   return llvm::TypeSwitch<mlir::Operation*, Optional>(&op)
       .Case([&](arith::AddFOp) -> Optional { return infix(op, "+", Precedence::kSum, false); })
       .Case([&](arith::SubFOp) -> Optional { return infix(op, "-", Precedence::kSum, false); })
-      .Case([&](arith::MulFOp) -> Optional { return infix(op, "*", Precedence::kProduct, false); })
+      .Case([&](arith::MulFOp) -> Optional {
+        return op.hasAttr(kUnfused) ? call("__fmul_rn", {a(), b()}) : infix(op, "*", Precedence::kProduct, false);
+      })
       .Case([&](arith::DivFOp) -> Optional {
         return mufu_ ? call("fast_divide", {a(), b()}) : infix(op, "/", Precedence::kProduct, false);
       })

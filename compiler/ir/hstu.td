@@ -100,9 +100,9 @@ def Hstu_RowOp : Hstu_Op<"row", [IsolatedFromAbove]> {
   let description = [{
     `body` takes a value for each input: in fp32 `width` elements of a row or of a vector, or a scalar; a seed as i64. It
     yields `width` elements for each output: those of a row, or what the row adds to the sums. It consists of
-    elementwise arith and math operations, `hstu.reduce`, `hstu.splat`, `hstu.random` and `hstu.round`. Values are
-    rounded to an output's type when they are stored, and before that only by `hstu.round`; sums over rows are sums of
-    fp32.
+    elementwise arith and math operations, `hstu.reduce`, `hstu.splat`, `hstu.center`, `hstu.random` and `hstu.round`.
+    Values are rounded to an output's type when they are stored, and before that only by `hstu.round`; sums over rows
+    are sums of fp32.
 
     `groups`, 1 where it is not there, cuts a row into groups of neighbouring elements. A number of the row is then one
     for each group: what is reduced are the elements of a group, and each element sees the number of its own.
@@ -142,6 +142,17 @@ def Hstu_SplatOp : Hstu_Op<"splat", [Pure]> {
   let results = (outs Hstu_Elements:$result);
   let assemblyFormat = "$value `:` type($result) attr-dict";
   let hasCanonicalizer = 1;
+}
+
+def Hstu_CenterOp : Hstu_Op<"center", [Pure, SameOperandsAndResultType]> {
+  let summary = "elements less the mean of the row's, or the group's, which add up to 0";
+  let description = [{
+    The rounding of a sum of large elements is more than elements differ by. So hstu-expand-centers subtracts the mean
+    of what differs from a first mean, too, and elements that are all the same become 0.
+  }];
+  let arguments = (ins Hstu_Elements:$value);
+  let results = (outs Hstu_Elements:$result);
+  let assemblyFormat = "$value `:` type($value) attr-dict";
 }
 
 def Hstu_RandomOp : Hstu_Op<"random", [Pure]> {

@@ -122,8 +122,7 @@ mlir::Value RowBuilder::rounded(Value elements, DataType dtype) {
 }
 
 mlir::Value RowBuilder::layer_norm(Value x, Value eps) {
-  const Value mean = named("mean", this->mean(x));
-  const Value centered = named("centered", ops_.subf(x, splat(mean)));
+  const Value centered = named("centered", hstu::CenterOp::create(builder_, ops_.location(), x.getType(), x));
   const Value variance = named("variance", this->mean(ops_.mulf(centered, centered)));
   const Value rstd = named("rstd", ops_.rsqrt(ops_.addf(variance, eps)));
   return named("normalized", ops_.mulf(centered, splat(rstd)));

@@ -72,18 +72,10 @@ LogicalResult reduce_scaled(ReduceOp op, PatternRewriter& rewriter) {
   return mlir::success();
 }
 
-// Whether elements are what a row is off from its mean, times a number of the row: they sum up to 0, which
-// sum(x) - width * mean would be but for rounding.
+// Whether elements are what a row is off from its mean, times a number of the row.
 bool sums_to_zero(Value value) {
   if (const auto parts = scaled(value)) return sums_to_zero(parts->first);
-  auto deviation = value.getDefiningOp<arith::SubFOp>();
-  auto splat = deviation ? deviation.getRhs().getDefiningOp<SplatOp>() : SplatOp();
-  auto mean = splat ? splat.getValue().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  auto sum = mean ? mean.getLhs().getDefiningOp<ReduceOp>() : ReduceOp();
-  mlir::FloatAttr factor;
-  if (!sum || sum.getValue() != deviation.getLhs() || !mlir::matchPattern(mean.getRhs(), mlir::m_Constant(&factor)))
-    return false;
-  return factor.getValue().convertToFloat() == static_cast<float>(1.0 / static_cast<double>(summed(sum)));
+  return value.getDefiningOp<CenterOp>() != nullptr;
 }
 
 LogicalResult reduce_zero(ReduceOp op, PatternRewriter& rewriter) {

@@ -106,6 +106,9 @@ std::optional<Derivative> Differentiator::rule(Value y) {
         return just(
             hstu::SplatOp::create(ops_.builder(), ops_.location(), type(), materialize(d(0), operand(0).getType())));
       })
+      .Case([&](hstu::CenterOp) -> Optional {
+        return just(hstu::CenterOp::create(ops_.builder(), ops_.location(), type(), materialize(d(0), type())));
+      })
       .Case([&](hstu::RoundOp) -> Optional { return d(0); })
       .Case([&](math::ErfOp) -> Optional {
         const Value gauss = ops_.exp(ops_.negf(ops_.mulf(operand(0), operand(0))));

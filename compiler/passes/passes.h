@@ -32,6 +32,9 @@ std::unique_ptr<mlir::Pass> create_differentiate_pass();
 
 // hstu.row becomes the hstu.row of its gradient.
 std::unique_ptr<mlir::Pass> create_differentiate_rows_pass();
+// hstu.center in hstu.row becomes sums and differences, with a corrected mean. Simplification would undo them: it takes
+// sums apart. So the next pass but CSE is hstu-cut-rows.
+std::unique_ptr<mlir::Pass> create_expand_centers_pass();
 // hstu.row becomes the functions of row_functions.h. The operator is gone afterwards.
 std::unique_ptr<mlir::Pass> create_cut_rows_pass();
 

@@ -37,6 +37,8 @@ void add_row_passes(mlir::PassManager& manager, Direction direction) {
   if (direction == Direction::kBackward) manager.addPass(create_differentiate_rows_pass());
   add_simplification(manager);
   add_simplification(manager);
+  manager.addPass(create_expand_centers_pass());
+  manager.addPass(mlir::createCSEPass());
   manager.addPass(create_cut_rows_pass());
   add_simplification(manager);
   manager.addPass(create_chain_products_pass());

@@ -85,6 +85,16 @@ mlir::LogicalResult Transposer::transpose(mlir::Operation& operation, Value grad
         add(operand(0), hstu::ReduceOp::create(ops_.builder(), ops_.location(), operand(0).getType(), gradient));
         return mlir::success();
       })
+      // Centering is its own transpose. A gradient's mean needs no correction: it is no larger than what is left.
+      .Case([&](hstu::CenterOp) {
+        const auto count = static_cast<double>(operation.getParentOfType<hstu::RowOp>().group_width());
+        const Value sum =
+            hstu::ReduceOp::create(ops_.builder(), ops_.location(), ops_.builder().getF32Type(), gradient);
+        const Value shift = ops_.negf(ops_.mulf(sum, ops_.real(1 / count)));
+        const Value shifts = hstu::SplatOp::create(ops_.builder(), ops_.location(), gradient.getType(), shift);
+        add(operand(0), ops_.addf(gradient, shifts));
+        return mlir::success();
+      })
       .Default([](mlir::Operation* other) { return other->emitError() << "has no transpose"; });
 }
 

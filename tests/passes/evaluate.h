@@ -162,6 +162,7 @@ class Evaluator {
           return [](N a, N b, N) { return std::isnan(a.real) || a.real > b.real ? a : b; };
         })
         .Case([](arith::MinNumFOp) -> Function { return [](N a, N b, N) { return real(std::fmin(a.real, b.real)); }; })
+        .Case([](math::AbsFOp) -> Function { return [](N a, N, N) { return real(std::abs(a.real)); }; })
         .Case([](math::FmaOp) -> Function {
           return [](N a, N b, N c) { return real(std::fma(a.real, b.real, c.real)); };
         })
