@@ -80,7 +80,8 @@ const char* symbol(arith::CmpFPredicate predicate) {
 
 class RegionPrinter {
  public:
-  RegionPrinter(Activation activation, bool wide) : mufu_(activation == Activation::kMufu), wide_(wide) {}
+  RegionPrinter(Activation activation, bool wide, const llvm::DenseSet<mlir::Operation*>& precise)
+      : mufu_(activation == Activation::kMufu), wide_(wide), precise_(precise) {}
 
   Result<std::string> print(mlir::func::FuncOp function);
 
@@ -102,8 +103,9 @@ class RegionPrinter {
   CExpression sum(arith::AddIOp op);
   CExpression compare(arith::CmpIOp op);
   Optional compare_floats(arith::CmpFOp op);
+  bool is_fast(mlir::Operation& op) const { return mufu_ && !precise_.contains(&op); }
   CExpression approximate(mlir::Operation& op, const char* fast, const char* accurate) {
-    return call(mufu_ ? fast : accurate, {operand(op, 0)});
+    return call(is_fast(op) ? fast : accurate, {operand(op, 0)});
   }
   CExpression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
     return binary(operand(op, 0), symbol, operand(op, 1), precedence, associative);
@@ -114,6 +116,7 @@ class RegionPrinter {
   std::optional<std::string> type_of(mlir::Type type) const { return type_name(type, wide_); }
 
   const bool mufu_, wide_;
+  const llvm::DenseSet<mlir::Operation*>& precise_;
   std::map<const void*, CExpression> expressions_;
   std::map<std::string, int> names_;
   std::set<std::string> taken_;  // of arguments, results and values that the IR names
@@ -237,26 +240,28 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
         return op.hasAttr(kUnfused) ? call("__fmul_rn", {a(), b()}) : infix(op, "*", Precedence::kProduct, false);
       })
       .Case([&](arith::DivFOp) -> Optional {
-        return mufu_ ? call("fast_divide", {a(), b()}) : infix(op, "/", Precedence::kProduct, false);
+        return is_fast(op) ? call("fast_divide", {a(), b()}) : infix(op, "/", Precedence::kProduct, false);
       })
       .Case([&](arith::NegFOp) -> Optional { return prefix("-", a()); })
       .Case([&](arith::MaxNumFOp) -> Optional { return call("fmaxf", {a(), b()}); })
+      .Case([&](arith::MaximumFOp) -> Optional { return call("max_nan", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
       .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
       .Case([&](hstu::RoundOp round) -> Optional {
         return call(round.getDtype().isBF16() ? "rounded_to<Bf16>" : "rounded_to<Fp16>", {a()});
-      .Case([&](arith::MaximumFOp) -> Optional { return call("max_nan", {a(), b()}); })
       })
       .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
       .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })
       .Case([&](math::ErfOp) -> Optional { return call("erff", {a()}); })
-      .Case([&](math::TanhOp) -> Optional { return approximate(op, "fast_tanh", "tanhf"); })
+      .Case([&](math::TanhOp) -> Optional { return approximate(op, "fast_tanh", mufu_ ? "precise_tanh" : "tanhf"); })
       .Case([&](math::ExpOp) -> Optional { return approximate(op, "fast_exp", "expf"); })
       .Case([&](math::Exp2Op) -> Optional { return approximate(op, "fast_exp2", "exp2f"); })
       .Case([&](math::LogOp) -> Optional { return approximate(op, "fast_log", "logf"); })
       .Case([&](math::SqrtOp) -> Optional { return approximate(op, "fast_sqrt", "sqrtf"); })
-      .Case([&](math::RsqrtOp) -> Optional { return approximate(op, "fast_rsqrt", "rsqrtf"); })
+      .Case([&](math::RsqrtOp) -> Optional {
+        return approximate(op, "fast_rsqrt", precise_.contains(&op) ? "precise_rsqrt" : "rsqrtf");
+      })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
@@ -346,12 +351,13 @@ Result<Activation> parse_activation(std::string_view text) {
   return Status(Code::kInvalidArgument, fmt::format("activation is \"{}\"; allowed are mufu and accurate", text));
 }
 
-Result<std::string> print_region(mlir::func::FuncOp function, Activation activation) {
-  return RegionPrinter(activation, false).print(function);
+Result<std::string> print_region(mlir::func::FuncOp function, Activation activation,
+                                 const llvm::DenseSet<mlir::Operation*>& precise) {
+  return RegionPrinter(activation, false, precise).print(function);
 }
 
 Result<std::string> print_row_index(mlir::func::FuncOp function) {
-  return RegionPrinter(Activation::kAccurate, true).print(function);
+  return RegionPrinter(Activation::kAccurate, true, {}).print(function);
 }
 
 }  // namespace hstujit

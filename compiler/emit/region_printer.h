@@ -8,6 +8,7 @@
 #include <string>
 
 #include "compiler/support/status.h"
+#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hstujit {
@@ -19,8 +20,11 @@ enum class Activation { kMufu, kAccurate };
 // "mufu" or "accurate"; kInvalidArgument for anything else.
 Result<Activation> parse_activation(std::string_view text);
 
-// kUnsupported with the operation's name when it cannot be written in CUDA.
-Result<std::string> print_region(mlir::func::FuncOp function, Activation activation);
+// kUnsupported with the operation's name when it cannot be written in CUDA. Of the operations in `precise` kMufu prints
+// precise_tanh and precise_rsqrt of templates/common/precise.cuh, and the others as kAccurate does; and of an rsqrt in
+// it kAccurate prints precise_rsqrt.
+Result<std::string> print_region(mlir::func::FuncOp function, Activation activation,
+                                 const llvm::DenseSet<mlir::Operation*>& precise = {});
 
 // The index of rows of sequences (kRowIndex): its integers have 64 bits, it reads tensors of integers and arguments of
 // the launch, and computes functions as exactly as CUDA does.

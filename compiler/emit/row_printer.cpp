@@ -35,6 +35,11 @@ class RowPrinter {
         if (output.kind == kind) outputs_.push_back(output.name);
       }
     }
+    std::vector<std::string> sums;
+    for (const RowOperand& output : interface.outputs) {
+      if (output.is_sum()) sums.push_back(output.name);
+    }
+    summed_ = operations_of(functions, sums);
   }
 
   Result<std::string> print() {
@@ -54,7 +59,7 @@ class RowPrinter {
 
  private:
   Status add(const std::string& comment, Function function, std::string& text) const {
-    HSTUJIT_ASSIGN_OR_RETURN(const std::string printed, print_region(function, activation_));
+    HSTUJIT_ASSIGN_OR_RETURN(const std::string printed, print_region(function, activation_, summed_));
     text += "// " + comment + "\n" + printed + "\n";
     return {};
   }
@@ -228,6 +233,7 @@ class RowPrinter {
   const Activation activation_;
   const std::vector<std::string> statistics_;
   std::vector<std::string> elements_, scalars_, outputs_;  // names, in the order of their numbers
+  llvm::DenseSet<mlir::Operation*> summed_;                // what goes into sums over rows
 };
 
 }  // namespace

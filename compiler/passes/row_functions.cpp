@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/passes/region_functions.h"
 
@@ -23,6 +24,27 @@ void add_randoms(mlir::func::FuncOp function, std::vector<RowRandom>& randoms) {
         {name, attribute.getAs<mlir::StringAttr>("seed").str(), attribute.getAs<mlir::StringAttr>("offset").str(),
          attribute.getAs<mlir::IntegerAttr>("columns").getInt(), attribute.getAs<mlir::IntegerAttr>("first").getInt()});
   }
+}
+
+// Adds the operations of a function that its results of certain names depend on, and gives the names of its arguments
+// among what these depend on.
+std::set<std::string> add_slice(mlir::func::FuncOp function, const std::set<std::string>& results,
+                                llvm::DenseSet<mlir::Operation*>& slice) {
+  std::set<std::string> arguments;
+  llvm::SmallVector<mlir::Value> open;
+  mlir::Operation* const end = function.getBody().front().getTerminator();
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    if (results.contains(result_name(function, i))) open.push_back(end->getOperand(i));
+  }
+  while (!open.empty()) {
+    const mlir::Value value = open.pop_back_val();
+    if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value)) {
+      arguments.insert(argument_name(function, argument.getArgNumber()));
+    } else if (slice.insert(value.getDefiningOp()).second) {
+      llvm::append_range(open, value.getDefiningOp()->getOperands());
+    }
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -47,6 +69,21 @@ unsigned RowFunctions::max_sums() const {
     max = std::max(max, function.getNumResults());
   }
   return max;
+}
+
+llvm::DenseSet<mlir::Operation*> operations_of(const RowFunctions& functions, const std::vector<std::string>& outputs) {
+  llvm::DenseSet<mlir::Operation*> slice;
+  std::set<std::string> needed = add_slice(functions.outputs, {outputs.begin(), outputs.end()}, slice);
+  for (const RowRound& round : llvm::reverse(functions.rounds)) {
+    needed.merge(add_slice(round.statistics, needed, slice));
+    std::set<std::string> sums;
+    for (unsigned i = 0; i < mlir::func::FuncOp(round.summands).getNumResults(); ++i) {
+      // Names of sums are those of a round.
+      if (needed.erase(row_sum_name(i)) > 0) sums.insert(row_sum_name(i));
+    }
+    needed.merge(add_slice(round.summands, sums, slice));
+  }
+  return slice;
 }
 
 void set_row_random(mlir::func::FuncOp function, unsigned argument, const RowRandom& random) {

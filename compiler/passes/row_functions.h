@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/support/status.h"
+#include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -49,6 +50,10 @@ inline constexpr llvm::StringLiteral kRowOutputs = "row_outputs";
 inline constexpr llvm::StringLiteral kRowIndex = "row_index";
 // The name of a sum among the arguments of row_statistics<r>, which begin with the sums.
 std::string row_sum_name(unsigned index);
+
+// Operations that results of these names depend on, in all of the functions: outputs, and through statistics what they
+// follow from.
+llvm::DenseSet<mlir::Operation*> operations_of(const RowFunctions& functions, const std::vector<std::string>& outputs);
 
 // Says that an argument of a function is a random number.
 void set_row_random(mlir::func::FuncOp function, unsigned argument, const RowRandom& random);

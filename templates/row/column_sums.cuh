@@ -1,7 +1,11 @@
 // Sums over all rows, in fp32: each thread adds up what its rows add to its columns, each CTA what its threads have,
 // and a second kernel the partial sums of all CTAs. Which rows belong together, and in which order partial sums are
 // added, follows from the sizes alone, so the same call gives the same bits.
+//
+// A thread has a few rows, and a short sum of its own. Partial sums are large beside what columns often sum up to, and
+// many: their sums are compensated.
 #pragma once
+#include "common/compensated.cuh"
 #include "row/layout.cuh"
 
 template <class Layout, class Operands, int kWidth>
@@ -57,10 +61,10 @@ class ColumnSums {
     for (int i = threadIdx.x; i < kColumns; i += Layout::kThreads) {
       const int column = chunk * kColumns + i;
       if (column >= kWidth) break;
-      float total = 0;
+      CompensatedSum sum;
 #pragma unroll
-      for (int other = 0; other < kHolders; ++other) total += shared[other * kColumns + i];
-      partial[column] = total;
+      for (int other = 0; other < kHolders; ++other) sum.add(shared[other * kColumns + i]);
+      partial[column] = sum.total();
     }
   }
 
@@ -91,21 +95,21 @@ __device__ __forceinline__ void add_partials(const Params& params) {
   float* const shared = reinterpret_cast<float*>(static_bytes);
   const int column = blockIdx.x * 32 + threadIdx.x % 32, warp = threadIdx.x / 32;
   const int partials = params.rows > 0 ? *params.partial_count : 0;
-  float sum = 0;
+  CompensatedSum sum;
   if (column < kColumns) {
 #pragma unroll 4
     for (int partial = warp; partial < partials; partial += kWarps)
-      sum += params.partials[static_cast<i64>(partial) * kColumns + column];
+      sum.add(params.partials[static_cast<i64>(partial) * kColumns + column]);
   }
-  shared[threadIdx.x] = sum;
+  shared[threadIdx.x] = sum.total();
   __syncthreads();
   if (warp > 0 || column >= kColumns) return;
 #pragma unroll
-  for (int other = 1; other < kWarps; ++other) sum += shared[other * 32 + threadIdx.x];
+  for (int other = 1; other < kWarps; ++other) sum.add(shared[other * 32 + threadIdx.x]);
   void* outputs[Operands::kColumnSums];
   Operands::column_sums(params, outputs);
   Pack<typename Operands::Vector, 1> rounded;
-  rounded.set({sum});
+  rounded.set({sum.total()});
 #pragma unroll
   for (int output = 0; output < Operands::kColumnSums; ++output) {
     const int index = column - output * kWidth;

@@ -51,13 +51,13 @@ __device__ void add_group_sums(const Params& params) {
   const int sum = blockIdx.x / Groups::kGroups, group = blockIdx.x % Groups::kGroups;
   const int partials = params.rows > 0 ? *params.partial_count : 0;
   const float* const first = params.group_partials + sum * Layout::kVectors + group * Groups::kVectors;
-  float total = 0;
+  CompensatedSum total;
 #pragma unroll 4
   for (int i = threadIdx.x; i < partials * Groups::kVectors; i += kThreads) {
     const i64 partial = i / Groups::kVectors;
-    total += first[partial * (kCount * Layout::kVectors) + i % Groups::kVectors];
+    total.add(first[partial * (kCount * Layout::kVectors) + i % Groups::kVectors]);
   }
-  shared[threadIdx.x] = total;
+  shared[threadIdx.x] = total.total();
 #pragma unroll 1
   for (int half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();

@@ -5,6 +5,8 @@
 // `Row` is the operator: in each round it says what is summed over a row, and what follows from the sums; then what is
 // written (docs/generated-source.md). `Operands` are its tensors.
 #pragma once
+#include "common/precise.cuh"  // where precise_rsqrt
+#include "common/precise.cuh"  // where precise_tanh
 #include "row/elements.cuh"
 #include "row/reduce.cuh"
 

@@ -211,6 +211,8 @@ using std::min;
 #define st_shared_uint4 ptx_st_shared_uint4
 #define fast_tanh ptx_fast_tanh
 #define fast_exp ptx_fast_exp
+#define fast_exp2 ptx_fast_exp2
+#define fast_reciprocal ptx_fast_reciprocal
 #define ld_global_nc_u32 ptx_ld_global_nc_u32
 #define ld_global_nc_u16 ptx_ld_global_nc_u16
 #define cvt_f32_f16 ptx_cvt_f32_f16
@@ -258,6 +260,8 @@ using std::min;
 #undef st_shared_uint4
 #undef fast_tanh
 #undef fast_exp
+#undef fast_exp2
+#undef fast_reciprocal
 #undef ld_global_nc_u32
 #undef ld_global_nc_u16
 #undef cvt_f32_f16
@@ -277,8 +281,11 @@ inline u32 bits_from(int first) { return first >= 32 ? 0 : ~0u << std::max(first
 // The hardware's is off by up to 2^-11 of the value, and so is this one.
 inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }
 inline float fast_exp(float x) { return std::exp(x); }
+inline float fast_exp2(float x) { return std::exp2(x); }
+inline float fast_reciprocal(float x) { return 1 / x; }
 inline float fast_rsqrt(float x) { return 1 / std::sqrt(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline float __frsqrt_rn(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }
 
 u32 ld_global_nc_u32(const void* address, bool valid);
 u32 ld_global_nc_u16(const void* address, bool valid);
@@ -353,7 +360,10 @@ inline void add_global_if(bool wanted, float* to, float a, float b, float c, flo
 inline float half_to_float(u32 half) { return unpack_16bit(false, half); }
 inline u32 round_to_bf16x2(float low, float high) { return pack_16bit(true, low, high); }
 inline u32 round_to_f16x2(float low, float high) { return pack_16bit(false, low, high); }
+inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
+#include "common/compensated.cuh"
 #include "common/pack.cuh"
+#include "common/precise.cuh"
 #include "common/rounded_to.cuh"
 
 template <int kBytes>
@@ -361,7 +371,6 @@ void cp_async(u32 destination, const void* source, bool valid) {
   emulation::copy_async(destination, source, kBytes, valid);
 }
 inline void cp_async_commit_group() { emulation::commit_copies(); }
-inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
 template <int kPending>
 void cp_async_wait_group() {
   emulation::wait_copies(kPending);

@@ -16,6 +16,7 @@
 #include "templates/row/resources.h"
 #include "tests/emulation/emulated_kernel.h"
 #include "tests/host/host_call.h"
+#include "tests/row/large_means.h"
 #include "tests/row/row_cases.h"
 
 namespace hstujit {
@@ -221,6 +222,49 @@ TEST(EmulatedRows, RandomNumbersOfEveryVector) {
            {"dropout", true}},
           row_config(2, 4, 1), 19);
   check(group_norm(2, 32, {{"dropout", true}}), row_config(8, 4, 2), 19);
+}
+
+// Rows in registers, in shared memory, and of groups.
+TEST(EmulatedRows, LargeMeansLeaveWhatElementsDifferBy) {
+  for (const int64_t width : {100, 1024, 8192}) {
+    for (const Json& json : centered_norms(width, "fp32")) {
+      SCOPED_TRACE(json.dump());
+      const OpSpecPtr spec = make_spec(json);
+      const auto launch = [&](Direction direction) {
+        const auto kernel = std::make_shared<RowKernel>(spec, direction, Chosen());
+        return [kernel](HostCall& call) { kernel->launch(call, [](auto&) {}); };
+      };
+      const auto forward = launch(Direction::kForward);
+      check_large_mean(spec, Direction::kForward, 9, forward);
+      check_constant_rows(spec, 9, forward);
+      if (width < 8192) check_large_mean(spec, Direction::kBackward, 9, launch(Direction::kBackward));
+    }
+  }
+}
+
+// The emulated tanh is off by 2^-11, as the hardware's is. What goes into sums over rows is not computed by it.
+TEST(EmulatedRows, SumsOverRowsAreOfNothingApproximate) {
+  const Lengths lengths{{300}, {}, 300, {}};
+  for (const Json& json : std::vector<Json>{{{"op", "swish_layer_norm"}, {"width", 64}},
+                                            {{"op", "rms_norm"}, {"width", 64}, {"silu", true}},
+                                            {{"op", "hstu_norm_mul_dropout"},
+                                             {"width", 64},
+                                             {"mul_u_activation", "silu"},
+                                             {"concat_u", true},
+                                             {"silu_u", true}},
+                                            group_norm(4, 16, {{"silu_u", true}, {"concat_u", true}})}) {
+    SCOPED_TRACE(json.dump());
+    const OpSpecPtr spec = make_spec(json);
+    RowConfig config = row_config(8, 4, 2);
+    config.activation = "mufu";
+    HostCall call(spec, lengths, 7, 0, Direction::kBackward);
+    RowKernel(spec, Direction::kBackward, config).launch(call, [](auto&) {});
+    for (const Argument& argument : spec->signature(Direction::kBackward)) {
+      if (argument.name != "dweight" && argument.name != "dbias") continue;
+      EXPECT_LE(error_beside_reference(*spec, Direction::kBackward, lengths, call, argument.name), 1e-6)
+          << argument.name;
+    }
+  }
 }
 
 // Sequences without rows, of one and of more than a CTA takes at a time, first and last; none at all.

@@ -66,7 +66,10 @@ class RowEmitter {
       if (input.kind == RowOperandKind::kGroupVector)
         groups_[input.name] = emit_.allocate(1, round_up(interface.groups, lanes));
     }
-    for (const RowOperand& output : interface.outputs) rows_[output.name] = emit_.allocate(1, row);
+    for (const RowOperand& output : interface.outputs) {
+      rows_[output.name] = emit_.allocate(1, row);
+      if (output.is_sum()) rests_[output.name] = emit_.allocate(1, row);
+    }
     for (const RowRandom& random : functions_.randoms) randoms_[random.name] = random;
   }
 
@@ -78,7 +81,10 @@ class RowEmitter {
       if (input.kind == RowOperandKind::kGroupVector)
         emit_.copy_rows({argument(input), input.dtype, interface_.groups, {}, {}}, one, one, groups_[input.name]);
     }
-    for (const RowOperand& sum : sums_of(interface_)) emit_.clear(rows_[sum.name], one);
+    for (const RowOperand& sum : sums_of(interface_)) {
+      emit_.clear(rows_[sum.name], one);
+      emit_.clear(rests_[sum.name], one);
+    }
     emit_.loop(function_.coordinates[kBegin], function_.coordinates[kEnd], 1, [&](Value row) { emit_row(row); });
     store_parts();
     return status_;
@@ -207,17 +213,22 @@ class RowEmitter {
     const Emitter::Values values = call(functions_.outputs, column);
     for (unsigned i = 0; i < values.size(); ++i) {
       const std::string name = result_name(functions_.outputs, i);
-      const Value place = address(name, emit_.add(first_, column));
-      Value value = values[i];
-      if (is_sum_named(name)) value = emit_.addf(emit_.load_lanes(place), value);
-      if (inside) value = emit_.select(inside, value, emit_.load_lanes(place));
-      emit_.store_lanes(value, place);
+      const Value at = emit_.add(first_, column), place = address(name, at);
+      const auto store = [&](Value value, Value to) {
+        emit_.store_lanes(inside ? emit_.select(inside, value, emit_.load_lanes(to)) : value, to);
+      };
+      if (!rests_.contains(name)) {
+        store(values[i], place);
+        continue;
+      }
+      // What the addition rounds off is added up, too: an item may have thousands of rows.
+      const Value before = emit_.load_lanes(place), total = emit_.addf(before, values[i]);
+      const Value added = emit_.subf(total, before);
+      const Value lost = emit_.addf(emit_.subf(before, emit_.subf(total, added)), emit_.subf(values[i], added));
+      const Value rest = emit_.address(rests_.at(name), emit_.integer(0), at);
+      store(emit_.addf(emit_.load_lanes(rest), lost), rest);
+      store(total, place);
     }
-  }
-
-  bool is_sum_named(const std::string& name) const {
-    return std::any_of(interface_.outputs.begin(), interface_.outputs.end(),
-                       [&](const RowOperand& output) { return output.name == name && output.is_sum(); });
   }
 
   Value emit_random(const RowRandom& random, Value column) {
@@ -272,9 +283,15 @@ class RowEmitter {
           emit_.mul(emit_.add(emit_.mul(function_.coordinates[kItem], emit_.integer(count)), emit_.integer(i)),
                     emit_.integer(padded_));
       emit_.loop(emit_.integer(0), emit_.integer(padded_), emit_.tile().lanes, [&](Value column) {
+        const std::string& name = sums[static_cast<size_t>(i)].name;
+        const Value sum = emit_.load_lanes(address(name, column));
+        const Value rest = emit_.load_lanes(emit_.address(rests_.at(name), emit_.integer(0), column));
+        // The rest of an infinite sum is NaN, and does not count.
+        const Value number =
+            mlir::arith::CmpFOp::create(emit_.builder(), emit_.location(), mlir::arith::CmpFPredicate::ORD, rest, rest);
         mlir::vector::StoreOp::create(emit_.builder(), emit_.location(),
-                                      emit_.load_lanes(address(sums[static_cast<size_t>(i)].name, column)),
-                                      function_.parts, emit_.add(begin, column));
+                                      emit_.select(number, emit_.addf(sum, rest), sum), function_.parts,
+                                      emit_.add(begin, column));
       });
     }
   }
@@ -285,6 +302,7 @@ class RowEmitter {
   Emitter& emit_;
   const int64_t width_, group_, padded_;         // elements of a row, of a group of it
   std::map<std::string, ScratchMatrix> rows_;    // a row of each operand that has elements
+  std::map<std::string, ScratchMatrix> rests_;   // what additions to sums rounded off
   std::map<std::string, ScratchMatrix> groups_;  // the numbers of all groups
   std::map<std::string, RowRandom> randoms_;
   std::map<std::string, Value> found_;       // rows that the index finds, -1 where a tensor has none
