@@ -86,9 +86,6 @@ function(hstujit_test)
     target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)
     set_source_files_properties(${emulation}/emulated_kernel.cpp PROPERTIES COMPILE_DEFINITIONS
       "HSTUJIT_CXX=\"${CMAKE_CXX_COMPILER}\";HSTUJIT_EMULATION_FLAGS=\"${hstujit_emulation_flags}\"")
-    # The threads of a kernel are stacks between which longjmp goes, which the C library's fortified one takes for a fault.
-    set_source_files_properties(${emulation}/cuda_emulation.cpp PROPERTIES COMPILE_OPTIONS -U_FORTIFY_SOURCE
-                                SKIP_PRECOMPILE_HEADERS ON)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/templates)
     target_compile_options(${target} PRIVATE -Wno-unknown-pragmas)
     set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
