@@ -4,8 +4,9 @@
 //             [--keep NAME]... [--skeleton NAME]
 //
 // CONFIG is what bench/random_cells.py wrote, TIMES the result of bench/record.py's step "candidate_times" of a tuning
-// run over it. The constants are fitted on the cells, but for the odd or the even ones with --split, in so many steps;
-// without --steps they are judged as they are. --keep: a constant that stays, such as one that no timing depends on.
+// run over it, or what bench/candidate_times.py unpacked of one. The constants are fitted on the cells, but for the odd
+// or the even ones with --split, in so many steps; without --steps they are judged as they are. --keep: a constant that
+// stays, such as one that no timing depends on.
 // --skeleton: only constants of this one move. Configs that are no candidates any more are left out.
 //
 // A choice is judged by its time over that of the fastest candidate, as it is made without knowing the batch (the size

@@ -12,19 +12,19 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What bench/random_cells.py is told for the cells of each file.
-TIMES = {"candidate_times_h100_2026-11-26.json": ["--seed", "1", "--count", "54"],
-         "candidate_times_extremes_2026-11-26.json": ["--seed", "2", "--count", "36", "--extremes"],
-         "candidate_times_short_2026-11-27.json": ["--seed", "2", "--count", "4", "--short", "--exhaustive"],
-         "candidate_times_short_narrow_2026-11-27.json": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[235]$"],
-         "candidate_times_short_wide_2026-11-27.json": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[014]$"],
-         "candidate_times_narrow_2026-11-27.json": ["--seed", "11", "--count", "200", "--exhaustive", "--only", "^random-(10|24|36|119)$"]}
+# What bench/random_cells.py is told for the cells of each file candidate_times_NAME.csv.gz in bench/results.
+TIMES = {"h100_2026-11-26": ["--seed", "1", "--count", "54"],
+         "extremes_2026-11-26": ["--seed", "2", "--count", "36", "--extremes"],
+         "short_2026-11-27": ["--seed", "2", "--count", "4", "--short", "--exhaustive"],
+         "short_narrow_2026-11-27": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[235]$"],
+         "short_wide_2026-11-27": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[014]$"],
+         "narrow_2026-11-27": ["--seed", "11", "--count", "200", "--exhaustive", "--only", "^random-(10|24|36|119)$"]}
 # Of these cells, as they were drawn when they were timed.
-DIGESTS = {"candidate_times_h100_2026-11-26.json": "5905dd69d893604e", "candidate_times_extremes_2026-11-26.json": "c7f29a87168fa2b5",
-           "candidate_times_short_2026-11-27.json": "63e3c674a4abd025",
-           "candidate_times_short_narrow_2026-11-27.json": "7352b2a3602277a5",
-           "candidate_times_short_wide_2026-11-27.json": "3c0ea12f2ce213af",
-           "candidate_times_narrow_2026-11-27.json": "80d12af3dfea61b8"}
+DIGESTS = {"h100_2026-11-26": "5905dd69d893604e", "extremes_2026-11-26": "c7f29a87168fa2b5",
+           "short_2026-11-27": "63e3c674a4abd025",
+           "short_narrow_2026-11-27": "7352b2a3602277a5",
+           "short_wide_2026-11-27": "3c0ea12f2ce213af",
+           "narrow_2026-11-27": "80d12af3dfea61b8"}
 JUDGED = re.compile(r"now +fitted on +(\d+) cells: ([\d.]+) in geometric mean, +(\d+) % within 10 %, ([\d.]+) at most")
 
 
@@ -35,10 +35,13 @@ class CostModels(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.files = []
         for name, arguments in TIMES.items():
-            cells = pathlib.Path(scratch.name) / name
+            cells, times = (pathlib.Path(scratch.name) / f"{kind}_{name}.json" for kind in ("cells", "times"))
             with cells.open("w") as file:
                 subprocess.run([sys.executable, ROOT / "bench" / "random_cells.py", *arguments], stdout=file, check=True)
-            cls.files += [cells, ROOT / "bench" / "results" / name]
+            packed = ROOT / "bench" / "results" / f"candidate_times_{name}.csv.gz"
+            with times.open("w") as file:
+                subprocess.run([sys.executable, ROOT / "bench" / "candidate_times.py", "unpack", packed], stdout=file, check=True)
+            cls.files += [cells, times]
 
     def judge(self, direction):
         done = subprocess.run([PROGRAM, direction, "--cells", *self.files], capture_output=True, text=True, check=True)
@@ -46,8 +49,8 @@ class CostModels(unittest.TestCase):
         return int(cells), float(mean), int(within), float(most)
 
     def test_cells_are_those_that_were_timed(self):
-        for cells, times in zip(self.files[0::2], self.files[1::2]):
-            with self.subTest(times=times.name):
+        for name, cells, times in zip(TIMES, self.files[0::2], self.files[1::2]):
+            with self.subTest(name=name):
                 ops = json.loads(cells.read_text())["ops"]
                 keys = json.loads(times.read_text())["result"]["keys"]
                 drawn = [(op["name"], direction, op["max_seq_len"]) for op in ops for direction in ("forward", "backward")]
@@ -55,7 +58,7 @@ class CostModels(unittest.TestCase):
                 self.assertTrue(all(key["us"] for key in keys))
                 # A file of times does not say dimensions, masks and lengths.
                 digest = hashlib.sha256(json.dumps(ops, sort_keys=True).encode()).hexdigest()
-                self.assertEqual(digest[:16], DIGESTS[times.name])
+                self.assertEqual(digest[:16], DIGESTS[name])
 
     def test_mistakes_are_refused(self):
         for arguments, said in (
