@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that is recorded from a GPU machine, in one go: one JSON file a step in the output folder; bench/results/ has
-# the recorded ones. Exit 1 when a check failed.
+# Everything that is recorded from a GPU machine, in one go: one JSON file a step in the output folder; bench/README.md
+# says which of them are kept. Exit 1 when a check failed.
 #
 #     bench/run_gpu.sh [-b BINARY_FOLDER] [-o OUTPUT_FOLDER] [-s "STEP..."]
 #

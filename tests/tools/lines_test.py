@@ -7,8 +7,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST = 120
-WRITTEN_BY = {"docs/parameters.md": "docs/render.cpp", "bench/results/README.md": "tools/results_index.py",
-              "docs/compatibility.md": "tests/compatibility/run.py"}  # tables of these pages are as wide as they come
+WRITTEN_BY = {"docs/parameters.md": "docs/render.cpp", "docs/compatibility.md": "tests/compatibility/run.py"}  # tables of these pages are as wide as they come
 
 
 def pages():
