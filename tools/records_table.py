@@ -6,24 +6,28 @@
 """
 import argparse
 import collections
+import json
 import pathlib
 import sys
 
-from bench_table import Mistake, ROOT, bring_in_step, load, with_block
+from bench_table import Mistake, ROOT, bring_in_step, with_block
 
 MARKS = ("<!-- records:begin -->", "<!-- records:end -->")
 
 
 def render(folder):
     counts, days = collections.Counter(), collections.defaultdict(set)
-    for path in sorted(folder.glob("v1/tuning/*/*.json")):
-        record = load(path)
-        try:
-            key = record["key"]
-            counts[key["op"], key["direction"], key["device"]] += 1
-            days[key["device"]].add(record["environment"]["date"])
-        except KeyError as missing:
-            raise Mistake(f"{path}: {missing} is missing") from missing
+    for path in sorted(folder.glob("*.jsonl")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                record = json.loads(line)
+                key = record["key"]
+                counts[key["op"], key["direction"], key["device"]] += 1
+                days[key["device"]].add(record["environment"]["date"])
+            except json.JSONDecodeError as error:
+                raise Mistake(f"{path}:{number}:{error.colno}: malformed JSON: {error.msg}") from error
+            except KeyError as missing:
+                raise Mistake(f"{path}:{number}: {missing} is missing") from missing
     devices = sorted(days)
     lines = [f"{counts.total()} records, tuned on:", "", *(f"- an {device}: {', '.join(sorted(days[device]))}" for device in devices), ""]
     lines = lines if devices else ["No record.", ""]

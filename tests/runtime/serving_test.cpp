@@ -75,10 +75,10 @@ class ServingTest : public RuntimeTest {
 };
 
 TEST_F(ServingTest, ABundleHasWhatChoseItsKernels) {
-  records_ = source_path("/autotune_cache/records");
+  records_ = binary_path("/records");
   for (const auto& [device, source] : {std::pair("H200", "tuning"), std::pair("H20", "near device")}) {
     SCOPED_TRACE(device);
-    records_ = source_path("/autotune_cache/records");
+    records_ = binary_path("/records");
     compiler_ = std::make_shared<FakeCompiler>();
     values_ = {{"HSTUJIT_CUDA_DRIVER", binary_path("/test_libraries/libhstujit_fake_cuda.so")},
                {"HSTUJIT_CACHE_DIR", at(device)}};
@@ -156,7 +156,7 @@ TEST_F(ServingTest, WhatWasFrozenOverTheOriginsRecordIsInTheBundle) {
 }
 
 TEST_F(ServingTest, ACacheDirectoryServesWithoutTheShippedRecordsToo) {
-  records_ = source_path("/autotune_cache/records");
+  records_ = binary_path("/records");
   const Config config = example("H200");
   const Json here = prewarmed(make_engine(), config);
   EXPECT_THAT(sources_of(here), Contains("tuning"));

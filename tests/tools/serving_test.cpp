@@ -29,7 +29,7 @@ class Serving : public testing::Test {
     if (with_records) {
       const fs::path records = root / "lib" / HSTUJIT_RECORDS_FROM_LIBRARY;
       fs::create_directories(records.parent_path().lexically_normal());
-      fs::create_directory_symlink(source_path("/autotune_cache/records"), records.lexically_normal());
+      fs::create_directory_symlink(binary_path("/records"), records.lexically_normal());
     }
     return (root / "bin" / "hstujit").string();
   }
