@@ -52,10 +52,11 @@ Json full_config(const std::string& text) {
   return config.ok() ? to_json(*config) : json;
 }
 
-// One of a library with other parameters does not parse; it has this library's defaults where it says nothing.
+// Both a spec of this library and one of a library with other parameters, which does not parse, have this library's
+// defaults where their texts say nothing.
 Json full_spec(const std::string& text) {
   Json json = parse_or_text(text);
-  if (const Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) return (*spec)->to_json();
+  if (const Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok()) json = (*spec)->to_json();
   if (!json.is_object() || !json.contains("op") || !json["op"].is_string()) return json;
   const auto op = json["op"].get<std::string>();
   if (!is_operator(op)) return json;

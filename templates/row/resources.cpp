@@ -36,7 +36,7 @@ constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a
 // CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
 // as there are registers for.
 namespace walk {
-constexpr int64_t kBase = 26;
+constexpr int64_t kBase = 28;
 constexpr int64_t kLeast = 44;         // whatever else there is
 constexpr double kLive = 1.75;         // results of an element that are kept
 constexpr double kLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for

@@ -134,9 +134,10 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   EXPECT_EQ(hstujit_op_argument(op, "nothing"), -1);
   for (const json& argument : signature) {
     const std::string name = argument["name"];
-    EXPECT_EQ(argument.value("max", int64_t{0}), name == "max_seq_len" ? int64_t{1} << 28 : 0) << name;
-    EXPECT_EQ(argument.contains("min"), name == "max_seq_len") << name;
-    EXPECT_EQ(argument.value("min", int64_t{0}), 0) << name;
+    const bool is_bounded = name == "max_seq_len" || name == "scaling_seqlen";
+    EXPECT_EQ(argument.value("max", int64_t{0}), is_bounded ? int64_t{1} << 28 : 0) << name;
+    EXPECT_EQ(argument.contains("min"), is_bounded) << name;
+    EXPECT_EQ(argument.value("min", int64_t{0}), name == "scaling_seqlen" ? -1 : 0) << name;
   }
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);

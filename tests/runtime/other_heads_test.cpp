@@ -108,6 +108,7 @@ TEST_F(OtherHeads, ASeedInATensorTakesTheWinnerOfANumber) {
   EXPECT_EQ(choice().source, ChoiceSource::kHeuristic);
   winner.row().warps = 16;
   ASSERT_TRUE(add_winner(*engine_, tuning_key(*number, Direction::kForward, device, 1), winner).ok());
+  engine_ = make_engine();  // which has made no choice yet
   EXPECT_EQ(choice().source, ChoiceSource::kOtherSeed);
   EXPECT_EQ(choice().config, winner);
   EXPECT_THAT(choice().why, HasSubstr("untuned; with the seed as a number, the tuning database's winner, 10.0 us"));
