@@ -28,7 +28,7 @@ constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMax
 constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
 constexpr int64_t kWordsAhead = 32;        // of rows that are loaded while others are added to a table's sums
 constexpr int64_t kMaxRowsAhead = 6;       // of them
-constexpr int64_t kReadAnewBase = 32;      // of rows that are read from shared memory for each round of sums
+constexpr int64_t kReadAnewBase = 40;      // of rows that are read from shared memory for each round of sums
 constexpr int64_t kRingWords = 14;         // places, addresses and phases of rows in shared memory
 constexpr int64_t kRingBarrierBytes = 16;  // of a buffer of those: full and empty
 constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a run is known by
@@ -36,7 +36,7 @@ constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a
 // CTAs that walk rows which stay in registers, as fitted to 400 kernels of sm_90a that were compiled for as many CTAs
 // as there are registers for.
 namespace walk {
-constexpr int64_t kBase = 28;
+constexpr int64_t kBase = 26;
 constexpr int64_t kLeast = 44;         // whatever else there is
 constexpr double kLive = 1.75;         // results of an element that are kept
 constexpr double kLivePerInput = 0.6;  // and beyond three inputs, which wait for the outputs that they are read for

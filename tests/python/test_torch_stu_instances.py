@@ -45,7 +45,7 @@ def launched():
         yield found
     finally:
         hstujit.set_default_context(before)
-    for op, direction, backend, *parameters in context._ops:
+    for op, direction, backend, _, *parameters in context._ops:
         if backend == "host":
             found.add((op, direction, spec_of({"op": op, **dict(parameters)})))
 

@@ -28,6 +28,7 @@ inline std::vector<HostValue> reference_of(const RowSpec& spec, Direction direct
     if (signature[i].shape.size() == 2) tensor.shape = {rows};
     tensor.shape.push_back(signature[i].shape.back().bias);
     tensor.reals = input->second;
+    if (signature[i].dtype == DataType::kInt64) tensor.integers.assign(input->second.begin(), input->second.end());
   }
   spec.reference(direction, {{rows}, {}, rows, {}}, values);
   return values;

@@ -106,7 +106,7 @@ TEST_F(OtherHeads, ASeedInATensorTakesTheWinnerOfANumber) {
   const auto choice = [&] { return choose_kernel(*engine_, *tensor, Direction::kForward, device, 1).value(); };
   KernelConfig winner = choice().config;
   EXPECT_EQ(choice().source, ChoiceSource::kHeuristic);
-  winner.row().warps = 16;
+  winner.row().warps = 8;
   ASSERT_TRUE(add_winner(*engine_, tuning_key(*number, Direction::kForward, device, 1), winner).ok());
   engine_ = make_engine();  // which has made no choice yet
   EXPECT_EQ(choice().source, ChoiceSource::kOtherSeed);
