@@ -107,6 +107,7 @@ TEST_F(OtherHeads, ASeedInATensorTakesTheWinnerOfANumber) {
   KernelConfig winner = choice().config;
   EXPECT_EQ(choice().source, ChoiceSource::kHeuristic);
   winner.row().warps = 8;
+  winner.row().blocks_per_sm = 2;
   ASSERT_TRUE(add_winner(*engine_, tuning_key(*number, Direction::kForward, device, 1), winner).ok());
   engine_ = make_engine();  // which has made no choice yet
   EXPECT_EQ(choice().source, ChoiceSource::kOtherSeed);
