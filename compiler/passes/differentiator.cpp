@@ -117,7 +117,7 @@ std::optional<Derivative> Differentiator::rule(Value y) {
       .Case([&](math::AbsFOp) -> Optional { return choose(ops_.gtf(operand(0), constant(0)), d(0), minus(d(0))); })
       .Case([&](arith::MaxNumFOp) -> Optional { return choose(greater(), d(0), d(1)); })
       .Case([&](arith::MinNumFOp) -> Optional { return choose(greater(), d(1), d(0)); })
-      // Of NaN it is that of the first one, as of PyTorch's relu.
+      // At NaN the derivative is that of the first operand, as in PyTorch's relu.
       .Case([&](arith::MaximumFOp) -> Optional { return choose(ops_.lef(operand(0), operand(1)), d(1), d(0)); })
       .Case([&](arith::SelectOp) -> Optional { return choose(operand(0), d(1), d(2)); })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });

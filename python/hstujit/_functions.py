@@ -134,7 +134,7 @@ class _Call:
             for output in outputs:
                 common |= output.alignment_bits
             bits.update((argument.name, common) for argument in self.interface.outputs)
-        op = _instances.aligned_op(self.context, self.interface, self.backend, parameters, bits)
+        op = _instances.aligned_ops(self.context, self.interface, self.backend, parameters, bits)[-1]
         _instances.check_arguments(self.interface, op.signature, set(self.inputs))
         wanted = op.signature.outputs
         if outputs is not None and len(outputs) != len(wanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._checked import as_integer, is_flag
@@ -162,19 +162,6 @@ def op_of(
     return op
 
 
-def aligned_op(
-    context: Context,
-    interface: Interface,
-    backend: str,
-    parameters: dict[str, Any],
-    bits: Mapping[str, int],
-    deterministic: bool = False,
-) -> Op:
-    """The op of the largest alignment that all tensors have. ``bits`` are their addresses and strides, or-ed."""
-    *_, op = aligned_ops(context, interface, backend, parameters, bits, deterministic)
-    return op
-
-
 def aligned_ops(
     context: Context,
     interface: Interface,
@@ -182,12 +169,16 @@ def aligned_ops(
     parameters: dict[str, Any],
     bits: Mapping[str, int],
     deterministic: bool = False,
-) -> Iterator[Op]:
-    """The ops from the largest alignment down to that one."""
+) -> list[Op]:
+    """The ops from the largest alignment down to the one that all tensors have.
+
+    Args:
+        bits: of each tensor, its address and its strides in bytes, or-ed.
+    """
     if interface.alignment is None:
-        yield op_of(context, interface, backend, parameters, deterministic)
-        return
+        return [op_of(context, interface, backend, parameters, deterministic)]
     name, values = interface.alignment
+    ops = []
     for value in values:
         op = op_of(context, interface, backend, {**parameters, name: value}, deterministic)
         for argument in op.signature if value == values[0] else ():
@@ -197,9 +188,10 @@ def aligned_ops(
                     f"{argument.name} begins at an address that is no multiple of {size} bytes, an element of "
                     f"{argument.dtype}; it must be one"
                 )
-        yield op
+        ops.append(op)
         if all(bits[argument.name] % argument.alignment == 0 for argument in op.signature if argument.name in bits):
             break
+    return ops
 
 
 def check_arguments(interface: Interface, signature: Signature, given: set[str]) -> None:

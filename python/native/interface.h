@@ -71,7 +71,7 @@ struct hstujit_torch_value {
   };
 };
 
-// Which kernels a call may get, by torch.use_deterministic_algorithms.
+// The kernels that a call may get, by torch.use_deterministic_algorithms.
 enum hstujit_torch_determinism : std::int32_t {
   HSTUJIT_TORCH_ANY = 0,
   HSTUJIT_TORCH_DETERMINISTIC = 1,

@@ -301,7 +301,7 @@ Status Launcher::clear_sums(const hstujit_value* values, cuda::Stream stream) co
     };
     const auto bytes = static_cast<size_t>(span_bytes(tensor));
     const cuda::DevicePtr address = address_of(tensor);
-    // What an output is added to is the sum itself where there are no rows.
+    // Without rows an output is the tensor that it would be added to.
     const std::string& added_to = checker_.signature()[sum].in_place;
     const bool copies = !added_to.empty();
     const cuda::DevicePtr from =

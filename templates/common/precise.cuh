@@ -1,5 +1,5 @@
-// What a sum over thousands of rows goes into is computed by these where the config's activation is "mufu": an error of
-// 2^-11, as that of tanh.approx, shows in such a sum.
+// Functions of operands of sums over thousands of rows, where the config's activation is "mufu": an error of 2^-11, as
+// that of tanh.approx, shows in such a sum.
 #pragma once
 #include "common/math.cuh"
 

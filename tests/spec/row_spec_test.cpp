@@ -102,8 +102,9 @@ TEST(RowSpec, GradientsAreThoseOfForward) {
       for (size_t i = 0; i < signature.size(); ++i) {
         if (signature[i].role == ArgumentRole::kOutput) continue;
         const bool tensor = signature[i].kind == ArgumentKind::kTensor;
-        values[signature[i].name] = tensor ? drawn[i].tensor.reals : std::vector<double>{drawn[i].scalar};
-        if (signature[i].name == "seed_tensor") values[signature[i].name] = {7};
+        std::vector<double>& value = values[signature[i].name];
+        value = tensor ? drawn[i].tensor.reals : std::vector<double>{drawn[i].scalar};
+        value.insert(value.end(), drawn[i].tensor.integers.begin(), drawn[i].tensor.integers.end());
       }
     }
     values["eps"] = {0.1};  // so that nothing changes fast

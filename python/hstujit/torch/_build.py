@@ -1,6 +1,6 @@
 """The digest of this build, which caches of torch.compile get to know.
 
-Those caches keep graphs on disk, forward and backward, by what torch traced. A graph that contains operators of this
+torch.compile keeps graphs on disk, forward and backward, by what it traced. A graph that contains operators of this
 package also depends on their derivatives, their fake implementations and their kernels, of which PyTorch sees nothing.
 """
 
@@ -12,15 +12,14 @@ import hashlib
 import torch
 
 from .. import _library
-
-_FILES = ("libhstujit_torch.so",)  # beside libhstujit.so
+from ._native import FILE
 
 
 @functools.cache
 def digest() -> str:
     """Hashes the package's sources and the libraries that it calls."""
-    native = (_library.path().parent / name for name in _FILES)
-    files = [*sorted(_library.PREFIX.rglob("*.py")), _library.path(), *(file for file in native if file.exists())]
+    native = _library.path().parent / FILE
+    files = [*sorted(_library.PREFIX.rglob("*.py")), _library.path(), *([native] if native.exists() else ())]
     hashed = hashlib.sha256()
     for file in files:
         content = file.read_bytes()
@@ -31,7 +30,7 @@ def digest() -> str:
 def tag_caches() -> None:
     """Appends the digest to ``torch.compiler.config.cache_key_tag``, unless it is there. PyTorch 2.6 has no such tag.
 
-    Whoever traces an operator calls this, too, because a model may have set another tag since the import.
+    Each trace of an operator calls this, too, because a model may have set another tag since the import.
     """
     config = getattr(torch.compiler, "config", None)
     tag = getattr(config, "cache_key_tag", None)

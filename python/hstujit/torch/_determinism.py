@@ -15,7 +15,7 @@ import torch
 from ..errors import Error, UnsupportedError
 from ..op import Op
 
-# Which kernels a call may get.
+# The kernels that a call may get.
 ANY, DETERMINISTIC, PREFERRED = 0, 1, 2
 
 _REASON = "deterministic ones are asked for"  # compiler/plan/search_space.cpp
@@ -41,21 +41,25 @@ def _sentence(name: str) -> str:
     )
 
 
-def is_to_be_deterministic(name: str, mode: int, op: Op, prepare: Callable[[Op], None]) -> bool:
-    """Whether calls in this mode run deterministic ops, of which ``op`` is one.
+def chosen(name: str, mode: int, ops_of: Callable[[bool], list[Op]], prepare: Callable[[Op], None]) -> list[Op]:
+    """The ops that calls in this mode run, of which the last one is launched next.
 
-    With ``warn_only`` the kernel is prepared to find out, and the warning is given, where it is refused for the flag.
+    With ``warn_only`` that one is prepared to find out whether it is refused for the flag. Then the warning is given.
+
+    Args:
+        ops_of: makes the ops, deterministic ones where it is given True.
     """
-    if mode != PREFERRED or op.backend == "host":
-        return mode != ANY
+    ops = ops_of(mode != ANY)
+    if mode != PREFERRED or ops[-1].backend == "host":
+        return ops
     try:
-        prepare(op)
+        prepare(ops[-1])
     except Error as error:
         if _REASON not in str(error):
             raise
         warnings.warn(f"{_sentence(name)}, with warn_only=True ({error})", stacklevel=2)
-        return False
-    return True
+        return ops_of(False)
+    return ops
 
 
-__all__ = ["ANY", "determinism", "is_to_be_deterministic", "refused"]
+__all__ = ["chosen", "determinism", "refused"]

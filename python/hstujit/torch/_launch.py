@@ -17,7 +17,7 @@ from ..context import Context, default_context
 from ..errors import Error, InvalidArgumentError, NotPreparedError
 from ..op import Op
 from ..signature import Dimension
-from ._determinism import ANY, determinism, is_to_be_deterministic, refused
+from ._determinism import chosen, determinism, refused
 from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._values import Block, Layout, compile_lambda
 
@@ -284,12 +284,11 @@ class Launcher:
     ) -> AlignedPlan:
         bits = {a.name: _bits(inputs[self.positions[a.name]]) for a in plan.signature.inputs if a.is_tensor}
         bits.update((a.name, _bits(output)) for a, output in zip(plan.signature.outputs, outputs))
-        found = functools.partial(_instances.aligned_op, plan.context, self.interface, backend, plan.parameters, bits)
-        op = found(plan.determinism != ANY)
+        ops_of = functools.partial(_instances.aligned_ops, plan.context, self.interface, backend, plan.parameters, bits)
         rows = 1 if plan.max_rows is None else inputs[plan.max_rows]
         device = inputs[self.first].get_device()
-        wanted = is_to_be_deterministic(self.interface.name, plan.determinism, op, lambda op: prepare(op, rows, device))
-        return AlignedPlan(self.interface, op if wanted else found(False), self.positions, plan.max_rows)
+        ops = chosen(self.interface.name, plan.determinism, ops_of, lambda op: prepare(op, rows, device))
+        return AlignedPlan(self.interface, ops[-1], self.positions, plan.max_rows)
 
     def all_outputs(self, plan: LaunchPlan, outputs: tuple[torch.Tensor, ...], first: torch.Tensor) -> Any:
         """One for each output of the schema: without elements where this instance has none."""

@@ -24,7 +24,7 @@ from ..context import Context, default_context, on_default_changed
 from ..errors import InternalError, InvalidArgumentError
 from ..op import Op
 from . import _native_structs as structs
-from ._determinism import ANY, determinism, is_to_be_deterministic, refused
+from ._determinism import chosen, determinism, refused
 from ._launch import Launcher, check_not_capturing, prepare
 from ._plan import DTYPES, MOST_PLANS, Plan, Source, dtype_name
 from ._schema import keywords, positional
@@ -285,14 +285,9 @@ class _Operator:
         backend = "cuda" if call.device >= 0 else "host"
         tensors = [argument.name for argument in plan.signature if argument.is_tensor]
         by_name = {name: bits[index] for index, name in enumerate(tensors)}
-        found = functools.partial(_instances.aligned_ops, context, self.interface, backend, plan.parameters, by_name)
-        ops = list(found(call.determinism != ANY))
+        ops_of = functools.partial(_instances.aligned_ops, context, self.interface, backend, plan.parameters, by_name)
         rows = 1 if plan.max_rows is None else call.inputs[plan.max_rows].integer
-        wanted = is_to_be_deterministic(
-            self.interface.name, call.determinism, ops[-1], lambda op: prepare(op, rows, call.device)
-        )
-        if not wanted:
-            ops = list(found(False))
+        ops = chosen(self.interface.name, call.determinism, ops_of, lambda op: prepare(op, rows, call.device))
         count = len(self.interface.alignment[1]) if self.interface.alignment else 1
         for place, op in enumerate(ops):
             alignments = [argument.alignment for argument in op.signature if argument.is_tensor]
