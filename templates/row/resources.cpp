@@ -28,7 +28,8 @@ constexpr int64_t kManyThreads = 256;      // of a row; as many as may have kMax
 constexpr int64_t kMaxVectorWords = 64;    // more are loaded for each row, from L1
 constexpr int64_t kWordsAhead = 32;        // of rows that are loaded while others are added to a table's sums
 constexpr int64_t kMaxRowsAhead = 6;       // of them
-constexpr int64_t kReadAnewBase = 40;      // of rows that are read from shared memory for each round of sums
+constexpr int64_t kReadAnewBase = 32;      // of rows that are read from shared memory for each round of sums,
+constexpr int64_t kReadAnewPerInput = 4;   // and for each of their inputs beyond kFewInputs
 constexpr int64_t kRingWords = 14;         // places, addresses and phases of rows in shared memory
 constexpr int64_t kRingBarrierBytes = 16;  // of a buffer of those: full and empty
 constexpr int64_t kTableWords = 24;        // their numbers and keys, and what a run is known by
@@ -179,8 +180,9 @@ int64_t needed_registers(const RowConfig& config, const Words& words, const Reso
   if (all.hold_vectors) return words.holding + all.vector_words;
   if (all.hold_row) return words.holding + words.loaded_vectors;
   if (is_in_shared(config)) {
-    return kReadAnewBase + kRingWords + all.sum_words + all.vector * (words.row_inputs + words.live) + words.drawn +
-           words.parts;
+    const int64_t further_inputs = std::max<int64_t>(0, words.row_inputs - kFewInputs);
+    return kReadAnewBase + kReadAnewPerInput * further_inputs + kRingWords + all.sum_words +
+           all.vector * (words.row_inputs + words.live) + words.drawn + words.parts;
   }
   // Rows of few threads, which more would hold, the compiler holds even where they are loaded for each use.
   const int64_t live_unheld = words.live * (config.threads_per_row < kManyThreads ? words.elements : all.vector);
