@@ -69,6 +69,23 @@ Status no_such_argument(const Op& op, const char* name) {
                             quote(name), did_you_mean(closest(name, names)), fmt::join(names, ", ")));
 }
 
+// hstujit_op_create with all that hstujit_op_options has. Enumerations of a caller may hold any number.
+Status create_of_instance(hstujit_context* context, const char* json, const hstujit_direction& direction,
+                          const hstujit_backend& backend, int deterministic, hstujit_op** out) {
+  HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
+  HSTUJIT_REQUIRE(json, "the JSON of one instance");
+  HSTUJIT_REQUIRE(out, "where the handle goes");
+  if (deterministic != 0 && deterministic != 1)
+    return Status(Code::kInvalidArgument, fmt::format("deterministic is {}; it must be 0 or 1", deterministic));
+  OpOptions options;
+  HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
+  HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
+  HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, &options.listed));
+  options.length_mode = context->engine->length_mode();
+  options.restriction.deterministic = deterministic == 1 || context->engine->deterministic();
+  return create(context, std::move(options), out);
+}
+
 }  // namespace
 
 extern "C" {
@@ -95,30 +112,15 @@ hstujit_status hstujit_op_from_config(hstujit_context* context, const hstujit_co
 
 hstujit_status hstujit_op_create(hstujit_context* context, const char* json, hstujit_direction direction,
                                  hstujit_backend backend, hstujit_op** out) {
-  auto options = HSTUJIT_INIT(hstujit_op_options);
-  options.direction = direction;
-  options.backend = backend;
-  return hstujit_op_create_with(context, json, &options, out);
+  return guarded([&] { return create_of_instance(context, json, direction, backend, 0, out); });
 }
 
 hstujit_status hstujit_op_create_with(hstujit_context* context, const char* json, const hstujit_op_options* options,
                                       hstujit_op** out) {
   return guarded([&]() -> Status {
-    HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
-    HSTUJIT_REQUIRE(json, "the JSON of one instance");
     HSTUJIT_REQUIRE(options, "a hstujit_op_options");
-    HSTUJIT_REQUIRE(out, "where the handle goes");
     HSTUJIT_ASSIGN_OR_RETURN(const auto known, read_struct("hstujit_op_options", options, kFirstOpOptions));
-    if (known.deterministic != 0 && known.deterministic != 1) {
-      return Status(Code::kInvalidArgument, fmt::format("deterministic is {}; it must be 0 or 1", known.deterministic));
-    }
-    OpOptions made;
-    HSTUJIT_ASSIGN_OR_RETURN(made.direction, read_direction(known.direction));
-    HSTUJIT_ASSIGN_OR_RETURN(made.backend, read_backend(known.backend));
-    HSTUJIT_ASSIGN_OR_RETURN(made.instance, read_instance(json, &made.listed));
-    made.length_mode = context->engine->length_mode();
-    made.restriction.deterministic = known.deterministic == 1 || context->engine->deterministic();
-    return create(context, std::move(made), out);
+    return create_of_instance(context, json, known.direction, known.backend, known.deterministic, out);
   });
 }
 

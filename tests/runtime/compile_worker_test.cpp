@@ -102,7 +102,7 @@ TEST_F(CompileWorkerTest, ACancelledRunEndsSoonAndRejectsNothing) {
   script({{"*", "hang"}});
   static volatile int cancel = 0;
   options_.cancellation = Cancellation(&cancel);
-  Result<TuneReport> report = Status();
+  Result<TuneReport> report = TuneReport();
   std::jthread tuning([&] { report = tune(); });
   std::this_thread::sleep_for(milliseconds(500));
   const auto start = Clock::now();
