@@ -39,7 +39,7 @@ TEST_F(Operations, ACancelledPrewarmBeginsNoFurtherCompile) {
   static volatile int cancel = 0;
   auto options = one_job();
   options.cancel = &cancel;
-  options.progress = [](void*, size_t, size_t, const char*) { cancel = 1; };
+  options.progress = [](void*, size_t, size_t, const char*) { __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED); };
   hstujit_text report = {};
   EXPECT_EQ(hstujit_prewarm(context_, config.get(), &options, &report), HSTUJIT_CANCELLED);
   EXPECT_STREQ(hstujit_last_error(), "prewarm was cancelled; what it had finished is kept");

@@ -106,7 +106,7 @@ TEST_F(CompileWorkerTest, ACancelledRunEndsSoonAndRejectsNothing) {
   std::jthread tuning([&] { report = tune(); });
   std::this_thread::sleep_for(milliseconds(500));
   const auto start = Clock::now();
-  cancel = 1;
+  __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
   tuning.join();
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(10)) << "a compile may take 60 s";
   EXPECT_EQ(report.status().code(), kCancelled);
