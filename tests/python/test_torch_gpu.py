@@ -15,10 +15,13 @@ from torch_support import torch
 from hstujit import errors
 
 if torch:
+    import torch._functorch.config
     import torch_cases
+    from torch.utils.checkpoint import checkpoint
 
     import hstujit
     import hstujit.torch  # noqa: F811
+    from hstujit.torch import STULayer, STULayerConfig
 
     ops = torch.ops.hstujit
 
@@ -188,6 +191,37 @@ class Use(unittest.TestCase):
             out = compiled(q, k, v, rest[0]).clone()
         torch.testing.assert_close(out, model(q, k, v, rest[0]))
         self.assertEqual(torch._dynamo.utils.counters["inductor"]["cudagraph_skips"], 0)
+
+    def test_replayed_backward_drops_what_forward_dropped(self):
+        """With out = x + Y W and Y of dropout, sum(W * dW) of backward's Y is sum((out - x) * dout) of forward's."""
+        config = STULayerConfig(64, 2, 32, 32, output_dropout_ratio=0.5)
+        offsets = torch.tensor([0, 30, 70, 200], device="cuda")
+        rows, dout = torch.randn(2, 200, 64, device="cuda")
+
+        for budget, checkpointed in ((1, False), (1, True), (0, False)):
+            with self.subTest(budget=budget, checkpointed=checkpointed):
+                layer = STULayer(config).cuda()
+                weight = layer._output_weight
+
+                def call(x, layer=layer, checkpointed=checkpointed):
+                    given = x, offsets.diff(), offsets, 256
+                    return checkpoint(layer, *given, use_reentrant=False) if checkpointed else layer(*given)
+
+                torch._dynamo.reset()
+                outs = []
+                with torch._functorch.config.patch(activation_memory_budget=budget):
+                    compiled = torch.compile(call, mode="reduce-overhead", fullgraph=True)
+                    for _ in range(5):  # a step to warm up, one to capture, replays
+                        layer.zero_grad()
+                        torch.compiler.cudagraph_mark_step_begin()
+                        x = rows.clone().requires_grad_()
+                        out = compiled(x)
+                        out.backward(dout)
+                        of_backward, of_forward = (weight * weight.grad).sum(), ((out - x) * dout).sum()
+                        torch.testing.assert_close(of_backward, of_forward, rtol=2e-2, atol=2e-2)
+                        outs.append(out.detach().clone())
+                for index, out in enumerate(outs):
+                    self.assertFalse(any(torch.equal(out, other) for other in outs[:index]), "two steps have one mask")
 
 
 @unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
