@@ -107,6 +107,16 @@ class RegionPrinter {
   CExpression approximate(mlir::Operation& op, const char* fast, const char* accurate) {
     return call(is_fast(op) ? fast : accurate, {operand(op, 0)});
   }
+  // x, where the operand is x / 2 and nobody else has that.
+  Optional operand_of_half(mlir::Operation& op) {
+    auto product = op.getOperand(0).getDefiningOp<arith::MulFOp>();
+    llvm::APFloat factor(0.0);
+    if (!product || !product->hasOneUse() || !mlir::matchPattern(product.getRhs(), mlir::m_ConstantFloat(&factor)) ||
+        factor.convertToDouble() != 0.5) {
+      return std::nullopt;
+    }
+    return operand(*product, 0);
+  }
   CExpression infix(mlir::Operation& op, const char* symbol, Precedence precedence, bool associative) {
     return binary(operand(op, 0), symbol, operand(op, 1), precedence, associative);
   }
@@ -254,7 +264,12 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](math::FmaOp) -> Optional { return call("fmaf", {a(), b(), operand(op, 2)}); })
       .Case([&](math::AbsFOp) -> Optional { return call("fabsf", {a()}); })
       .Case([&](math::ErfOp) -> Optional { return call("erff", {a()}); })
-      .Case([&](math::TanhOp) -> Optional { return approximate(op, "fast_tanh", mufu_ ? "precise_tanh" : "tanhf"); })
+      .Case([&](math::TanhOp) -> Optional {
+        if (mufu_ && precise_.contains(&op)) {
+          if (auto halved = operand_of_half(op)) return call("precise_tanh_of_half", {*halved});
+        }
+        return approximate(op, "fast_tanh", mufu_ ? "precise_tanh" : "tanhf");
+      })
       .Case([&](math::ExpOp) -> Optional { return approximate(op, "fast_exp", "expf"); })
       .Case([&](math::Exp2Op) -> Optional { return approximate(op, "fast_exp2", "exp2f"); })
       .Case([&](math::LogOp) -> Optional { return approximate(op, "fast_log", "logf"); })

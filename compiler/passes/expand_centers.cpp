@@ -40,6 +40,11 @@ class Expansion {
 
     builder_.setInsertionPoint(center_);
     const Value mean = named("mean", ops_.addf(estimate, correction_));
+    if (is_bf16(x)) {
+      center_.replaceAllUsesWith(ops_.subf(x, splat(mean)));
+      center_.erase();
+      return;
+    }
     const Value rest = ops_.subf(correction_, ops_.subf(mean, estimate));
     const Value least = ops_.mulf(ops_.absf(correction_), ops_.real(kNoRest));
     const Value counted = named("rest", ops_.select(ops_.gtf(ops_.absf(rest), least), rest, ops_.real(0)));
@@ -54,6 +59,13 @@ class Expansion {
   Value named(llvm::StringRef name, Value value) {
     value.getDefiningOp()->setLoc(mlir::NameLoc::get(builder_.getStringAttr(name)));
     return value;
+  }
+
+  // Whether elements are read in bf16: they differ by so much that the mean in fp32 needs no rest.
+  static bool is_bf16(Value x) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(x);
+    auto row = argument ? mlir::dyn_cast<hstu::RowOp>(argument.getOwner()->getParentOp()) : hstu::RowOp();
+    return row && mlir::cast<hstu::OperandAttr>(row.getInputs()[argument.getArgNumber()]).getDtype().isBF16();
   }
 
   // Whether a value is known before anything is summed up.

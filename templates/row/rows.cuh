@@ -7,6 +7,7 @@
 #pragma once
 #include "common/precise.cuh"  // where precise_rsqrt
 #include "common/precise.cuh"  // where precise_tanh
+#include "common/precise.cuh"  // where precise_tanh_of_half
 #include "row/elements.cuh"
 #include "row/reduce.cuh"
 

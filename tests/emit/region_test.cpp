@@ -1,10 +1,13 @@
 // Region functions as text.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compiler/emit/expression.h"
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/passes/region_functions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/golden/golden.h"
 #include "tests/passes/attention_cases.h"
@@ -31,6 +34,26 @@ TEST(RegionPrinter, AccurateActivationCallsCudaFunctions) {
   ASSERT_TRUE(printed.ok());
   EXPECT_NE(printed->find(" tanhf("), std::string::npos) << *printed;
   EXPECT_EQ(printed->find("fast_"), std::string::npos) << *printed;
+}
+
+// tanh(x / 2) takes x where it has to be precise and nobody else has the half.
+TEST(RegionPrinter, PreciseTanhOfAHalfTakesTheWhole) {
+  const auto print = [](std::string_view result) {
+    const auto context = make_context();
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(
+        fmt::format("func.func @f(%x: f32) -> f32 {{\n %c = arith.constant 0.5 : f32\n %h = arith.mulf %x, %c : f32\n"
+                    "%t = math.tanh %h : f32\n %s = arith.addf %t, %h : f32\n return %{} : f32\n}}",
+                    result),
+        context.get());
+    mlir::func::FuncOp function = module->lookupSymbol<mlir::func::FuncOp>("f");
+    llvm::DenseSet<mlir::Operation*> precise;
+    function.walk([&](mlir::math::TanhOp tanh) { precise.insert(tanh); });
+    if (result == "t") function.walk([](mlir::arith::AddFOp sum) { sum->erase(); });
+    const auto printed = print_region(function, Activation::kMufu, precise);
+    return printed.ok() ? *printed : printed.status().message();
+  };
+  EXPECT_NE(print("t").find("precise_tanh_of_half(a0)"), std::string::npos) << print("t");
+  EXPECT_NE(print("s").find("precise_tanh("), std::string::npos) << print("s");
 }
 
 TEST(RegionPrinter, UnsupportedOperationIsNamed) {

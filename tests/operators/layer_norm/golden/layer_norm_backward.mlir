@@ -13,48 +13,37 @@ module {
     %2 = arith.mulf %0, %arg1 : f32
     return %0, %1, %2 : f32, f32, f32
   }
-  func.func @row_statistics1(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "sum2"}, %arg3: f32 {hstu.name = "eps"}, %arg4: f32 {hstu.name = "estimate"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "mean"}, f32 {hstu.name = "statistic2"}, f32 {hstu.name = "statistic3"}, f32 {hstu.name = "statistic4"}) {
-    %cst = arith.constant 9.765625E-4 : f32
-    %cst_0 = arith.constant 3.125000e-02 : f32
-    %cst_1 = arith.constant -5.000000e-01 : f32
-    %cst_2 = arith.constant 0.000000e+00 : f32
-    %cst_3 = arith.constant 1.562500e-02 : f32
-    %0 = arith.mulf %arg0, %cst_3 : f32
+  func.func @row_statistics1(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "sum2"}, %arg3: f32 {hstu.name = "eps"}, %arg4: f32 {hstu.name = "estimate"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "mean"}, f32 {hstu.name = "statistic2"}, f32 {hstu.name = "statistic3"}) {
+    %cst = arith.constant 3.125000e-02 : f32
+    %cst_0 = arith.constant -5.000000e-01 : f32
+    %cst_1 = arith.constant 0.000000e+00 : f32
+    %cst_2 = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst_2 : f32
     %1 = arith.mulf %0, %arg0 : f32
     %2 = arith.subf %arg1, %1 : f32
-    %3 = arith.maxnumf %2, %cst_2 : f32
-    %4 = arith.mulf %3, %cst_3 : f32
+    %3 = arith.maxnumf %2, %cst_1 : f32
+    %4 = arith.mulf %3, %cst_2 : f32
     %5 = arith.addf %4, %arg3 : f32
     %6 = math.rsqrt %5 : f32
     %7 = arith.addf %arg4, %0 : f32
     %8 = arith.mulf %6, %6 : f32
-    %9 = arith.mulf %6, %cst_1 : f32
+    %9 = arith.mulf %6, %cst_0 : f32
     %10 = arith.mulf %8, %9 : f32
     %11 = arith.mulf %0, %arg5 : f32
     %12 = arith.subf %arg2, %11 : f32
-    %13 = arith.mulf %12, %cst_0 : f32
+    %13 = arith.mulf %12, %cst : f32
     %14 = arith.mulf %10, %13 : f32
-    %15 = arith.subf %7, %arg4 : f32
-    %16 = arith.subf %0, %15 : f32
-    %17 = math.absf %16 : f32
-    %18 = math.absf %0 : f32
-    %19 = arith.mulf %18, %cst : f32
-    %20 = arith.cmpf ogt, %17, %19 : f32
-    %21 = arith.select %20, %16, %cst_2 : f32
-    %22 = arith.mulf %21, %14 : f32
-    %23 = arith.negf %22 : f32
-    %24 = arith.mulf %6, %cst_3 : f32
-    %25 = arith.mulf %arg5, %24 : f32
-    %26 = arith.negf %25 : f32
-    return %6, %7, %14, %23, %26 : f32, f32, f32, f32, f32
+    %15 = arith.mulf %6, %cst_2 : f32
+    %16 = arith.mulf %arg5, %15 : f32
+    %17 = arith.negf %16 : f32
+    return %6, %7, %14, %17 : f32, f32, f32, f32
   }
-  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "dout"}, %arg2: f32 {hstu.name = "rstd"}, %arg3: f32 {hstu.name = "mean"}, %arg4: f32 {hstu.name = "statistic2"}, %arg5: f32 {hstu.name = "statistic3"}, %arg6: f32 {hstu.name = "statistic4"}) -> (f32 {hstu.name = "dx"}) {
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "dout"}, %arg2: f32 {hstu.name = "rstd"}, %arg3: f32 {hstu.name = "mean"}, %arg4: f32 {hstu.name = "statistic2"}, %arg5: f32 {hstu.name = "statistic3"}) -> (f32 {hstu.name = "dx"}) {
     %0 = arith.mulf %arg2, %arg1 : f32
     %1 = arith.subf %arg0, %arg3 : f32
     %2 = arith.mulf %1, %arg4 : f32
-    %3 = arith.addf %arg6, %arg5 : f32
-    %4 = arith.addf %0, %3 : f32
-    %5 = arith.addf %2, %4 : f32
-    return %5 : f32
+    %3 = arith.addf %0, %arg5 : f32
+    %4 = arith.addf %2, %3 : f32
+    return %4 : f32
   }
 }

@@ -15,49 +15,40 @@ module {
     %3 = arith.mulf %0, %2 : f32
     return %0, %1, %3 : f32, f32, f32
   }
-  func.func @row_statistics1(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "sum2"}, %arg3: f32 {hstu.name = "eps"}, %arg4: f32 {hstu.name = "estimate"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "mean"}, f32 {hstu.name = "rest"}, f32 {hstu.name = "statistic2"}, f32 {hstu.name = "statistic3"}) {
+  func.func @row_statistics1(%arg0: f32 {hstu.name = "sum0"}, %arg1: f32 {hstu.name = "sum1"}, %arg2: f32 {hstu.name = "sum2"}, %arg3: f32 {hstu.name = "eps"}, %arg4: f32 {hstu.name = "estimate"}, %arg5: f32 {hstu.name = "statistic"}) -> (f32 {hstu.name = "rstd"}, f32 {hstu.name = "mean"}, f32 {hstu.name = "statistic2"}, f32 {hstu.name = "statistic3"}) {
     %cst = arith.constant 3.125000e-02 : f32
     %cst_0 = arith.constant -5.000000e-01 : f32
-    %cst_1 = arith.constant 9.765625E-4 : f32
-    %cst_2 = arith.constant 0.000000e+00 : f32
-    %cst_3 = arith.constant 1.562500e-02 : f32
-    %0 = arith.mulf %arg0, %cst_3 : f32
+    %cst_1 = arith.constant 0.000000e+00 : f32
+    %cst_2 = arith.constant 1.562500e-02 : f32
+    %0 = arith.mulf %arg0, %cst_2 : f32
     %1 = arith.mulf %0, %arg0 : f32
     %2 = arith.subf %arg1, %1 : f32
-    %3 = arith.maxnumf %2, %cst_2 : f32
-    %4 = arith.mulf %3, %cst_3 : f32
+    %3 = arith.maxnumf %2, %cst_1 : f32
+    %4 = arith.mulf %3, %cst_2 : f32
     %5 = arith.addf %4, %arg3 : f32
     %6 = math.rsqrt %5 : f32
     %7 = arith.addf %arg4, %0 : f32
-    %8 = arith.subf %7, %arg4 : f32
-    %9 = arith.subf %0, %8 : f32
-    %10 = math.absf %9 : f32
-    %11 = math.absf %0 : f32
-    %12 = arith.mulf %11, %cst_1 : f32
-    %13 = arith.cmpf ogt, %10, %12 : f32
-    %14 = arith.select %13, %9, %cst_2 : f32
-    %15 = arith.mulf %6, %6 : f32
-    %16 = arith.mulf %6, %cst_0 : f32
-    %17 = arith.mulf %15, %16 : f32
-    %18 = arith.mulf %0, %arg5 : f32
-    %19 = arith.subf %arg2, %18 : f32
-    %20 = arith.mulf %19, %cst : f32
-    %21 = arith.mulf %17, %20 : f32
-    %22 = arith.mulf %6, %cst_3 : f32
-    %23 = arith.mulf %arg5, %22 : f32
-    %24 = arith.negf %23 : f32
-    return %6, %7, %14, %21, %24 : f32, f32, f32, f32, f32
+    %8 = arith.mulf %6, %6 : f32
+    %9 = arith.mulf %6, %cst_0 : f32
+    %10 = arith.mulf %8, %9 : f32
+    %11 = arith.mulf %0, %arg5 : f32
+    %12 = arith.subf %arg2, %11 : f32
+    %13 = arith.mulf %12, %cst : f32
+    %14 = arith.mulf %10, %13 : f32
+    %15 = arith.mulf %6, %cst_2 : f32
+    %16 = arith.mulf %arg5, %15 : f32
+    %17 = arith.negf %16 : f32
+    return %6, %7, %14, %17 : f32, f32, f32, f32
   }
-  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "dout"}, %arg3: f32 {hstu.name = "rstd"}, %arg4: f32 {hstu.name = "mean"}, %arg5: f32 {hstu.name = "rest"}, %arg6: f32 {hstu.name = "statistic2"}, %arg7: f32 {hstu.name = "statistic3"}) -> (f32 {hstu.name = "dx"}, f32 {hstu.name = "dweight"}, f32 {hstu.name = "dbias"}) {
+  func.func @row_outputs(%arg0: f32 {hstu.name = "x"}, %arg1: f32 {hstu.name = "weight"}, %arg2: f32 {hstu.name = "dout"}, %arg3: f32 {hstu.name = "rstd"}, %arg4: f32 {hstu.name = "mean"}, %arg5: f32 {hstu.name = "statistic2"}, %arg6: f32 {hstu.name = "statistic3"}) -> (f32 {hstu.name = "dx"}, f32 {hstu.name = "dweight"}, f32 {hstu.name = "dbias"}) {
     %0 = arith.mulf %arg1, %arg2 : f32
     %1 = arith.mulf %arg3, %0 : f32
     %2 = arith.subf %arg0, %arg4 : f32
-    %3 = arith.subf %2, %arg5 : f32
-    %4 = arith.mulf %3, %arg6 : f32
-    %5 = arith.addf %1, %arg7 : f32
-    %6 = arith.addf %4, %5 : f32
-    %7 = arith.mulf %3, %arg3 : f32
-    %8 = arith.mulf %7, %arg2 : f32
-    return %6, %8, %arg2 : f32, f32, f32
+    %3 = arith.mulf %2, %arg5 : f32
+    %4 = arith.addf %1, %arg6 : f32
+    %5 = arith.addf %3, %4 : f32
+    %6 = arith.mulf %2, %arg3 : f32
+    %7 = arith.mulf %6, %arg2 : f32
+    return %5, %7, %arg2 : f32, f32, f32
   }
 }
