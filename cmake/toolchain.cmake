@@ -61,6 +61,17 @@ if(NOT HSTUJIT_SANITIZE)
   add_compile_options($<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
 endif()
 add_link_options(-Wl,-z,relro,-z,now)
+# Relocations in a twentieth of their room. The loader of glibc 2.36 is the first that reads them so.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("#include <features.h>
+#if !__GLIBC_PREREQ(2, 36)
+#error older
+#endif
+int main() {}" HSTUJIT_GLIBC_PACKS_RELOCATIONS)
+check_linker_flag(CXX "-Wl,-z,pack-relative-relocs" HSTUJIT_LINKER_PACKS_RELOCATIONS)
+if(HSTUJIT_GLIBC_PACKS_RELOCATIONS AND HSTUJIT_LINKER_PACKS_RELOCATIONS)
+  add_link_options(-Wl,-z,pack-relative-relocs)
+endif()
 # Programs have any address, too: all objects are compiled for that (cmake/precompiled.cmake).
 add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 
