@@ -19,11 +19,11 @@ import json
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 
 import torch
 from agreement import Agreement
+from processes import printed_by
 from references import attention
 from row_peers import FLUSH_BYTES, time_of, write_report
 
@@ -113,18 +113,13 @@ def in_a_process(cell, options):
     command = [sys.executable, __file__, "--generative-recommenders", options.generative_recommenders, "--repeats",
                str(options.repeats), "--cell", "-"]
     result = {"name": cell["name"], "rows": sum(cell["lengths"])}
-    try:
-        ended = subprocess.run(command, input=json.dumps(cell), capture_output=True, text=True, timeout=options.timeout, check=False)
-        out, error = ended.stdout, ended.stderr if ended.returncode else ""
-    except subprocess.TimeoutExpired as expired:
-        out, error = (expired.stdout or b"").decode(), f"it took longer than {options.timeout} s"
-    for line in out.splitlines():
-        if line.startswith("{"):
-            for direction, times in json.loads(line).items():
-                result.setdefault(direction, {}).update(times)
+    found, error = printed_by(command, json.dumps(cell), options.timeout)
+    for times in found:
+        for direction, of_direction in times.items():
+            result.setdefault(direction, {}).update(of_direction)
     if error:
-        result["ended"] = error.strip().splitlines()[-1][:300]
-        print(f"{cell['name']}: {result['ended']}", file=sys.stderr)
+        result["ended"] = error
+        print(f"{cell['name']}: {error}", file=sys.stderr)
     return result
 
 

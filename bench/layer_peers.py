@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
-"""Times whole layers through PyTorch: STULayer of hstujit.torch, and those that there are with a checkout of the public package.
+"""Times whole layers through PyTorch: STULayer of hstujit.torch, and those of a checkout of the public package.
 
     bench/layer_peers.py --generative-recommenders CHECKOUT [--config FILE] [--op REGEX] [--repeats N] > layer_peers.json
 
-Ways: hstujit.torch; "triton", the public layer by its Triton kernels, without TMA (public_package.py says why); "mix", its attention between halves of its
-Triton kernels for what is done to rows and cuBLAS for products; "torch_compile", its attention between halves that
-torch.compile fuses. All layers have the same weights and rows, and take turns in one process. "forward" keeps what backward
-needs; "training" is forward and backward with the gradients of rows and weights. Times are medians in ms, with the L2 cache emptied before each
-launch, and the time of the host hidden behind that. "peak_mib" is PyTorch's memory at the peak of a training step, above
-rows and weights. Each way's result and gradients in eval mode are compared with a layer in float64: "difference" has the distances, over
+Ways: hstujit.torch; "triton", the public layer by its Triton kernels, without TMA (public_package.py says why); "mix",
+its attention between halves of its Triton kernels for what is done to rows and cuBLAS for products; "torch_compile",
+its attention between halves that torch.compile fuses. All layers have the same weights and rows. Each has a process of
+its own: where the public backward kernel is tuned, it accesses memory that is not its own for some widths, and "ended"
+says so. "forward" keeps what backward needs; "training" is forward and backward with the gradients of rows and weights.
+Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that.
+"peak_mib" is PyTorch's memory at the peak of a training step, above rows and weights.
+
+Each way's result and gradients in eval mode are compared with a layer in float64: "difference" has the distances, over
 the norm of that. A way that differs by more than bf16 allows is not timed (bench/agreement.py).
 """
 
 import argparse
+import json
 import pathlib
 import re
+import signal
 import sys
 
 import references
 import torch
 from agreement import Agreement
+from processes import printed_by
 from public_package import Formulas, TritonRows, mixed_layer, public_layer
 from row_peers import FLUSH_BYTES, outcome, read_instances, report_alone, time_of, write_report
 
@@ -86,47 +92,72 @@ def time_layer(chosen, x, lengths, batch, flush, repeats):
     return {"forward": forward_ms, "training": training_ms, "peak_mib": round(peak / 2**20)}
 
 
+def module_of(way, checkout):
+    """Where the layer is that a way has."""
+    if way == "hstujit":
+        import hstujit.torch.stu
+
+        return hstujit.torch.stu
+    if way == "triton":
+        return public_layer(checkout)
+    return mixed_layer(checkout, TritonRows(checkout) if way == "mix" else Formulas())
+
+
+def time_way(way, op, folder, options):
+    """Prints the distances of a way, and then its times, as objects of JSON."""
+    import hstujit.torch.stu
+
+    report, flush = report_alone(), torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    lengths = lengths_of(op, folder)
+    torch.manual_seed(0)
+    x = torch.randn(int(lengths.sum()), op["width"], dtype=torch.bfloat16, device="cuda", requires_grad=True)
+    batch = batch_of(lengths, op)
+    chosen = layer(module_of(way, options.generative_recommenders), op).eval()  # without dropout
+    result = {"name": op["name"]}
+    reference = reference_of(op, layer(hstujit.torch.stu, op), x, batch)
+    found = outcome(lambda: chosen(x, lengths, *batch), leaves_of(x, chosen))
+    agrees = Agreement().check(result, way, "bf16", found, reference)
+    del result["name"], found, reference
+    print(json.dumps(result), file=report, flush=True)
+    if agrees:
+        print(json.dumps({way: time_layer(chosen.train(), x, lengths, batch, flush, options.repeats)}), file=report)
+
+
+def add_way(result, way, op, options):
+    """What a process of its own finds of a way, and why it ended, if it did before its time."""
+    found, error = printed_by([sys.executable, __file__, *sys.argv[1:], "--way", way], json.dumps(op), options.timeout)
+    for of_way in found:
+        for key, value in of_way.items():
+            result[key] = {**result.get(key, {}), **value}
+    if error:
+        result.setdefault("ended", {})[way] = error
+        print(f"{op['name']}, {way}: {error}", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", type=pathlib.Path, default=pathlib.Path(__file__).parent / "layers.json")
     parser.add_argument("--op", default="", metavar="REGEX", help="only layers whose name has a match")
     parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--timeout", type=int, default=300, help="seconds for a way, most of which Triton tunes")
+    parser.add_argument("--way", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    report = report_alone()
-    import hstujit.torch.stu
-
-    ways = {"hstujit": hstujit.torch.stu}
-    if options.generative_recommenders:
-        checkout = options.generative_recommenders
-        ways |= {"triton": public_layer(checkout), "mix": mixed_layer(checkout, TritonRows(checkout)),
-                 "torch_compile": mixed_layer(checkout, Formulas())}
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    results, agreement = [], Agreement()
-    for op in read_instances(options.config):
-        if not re.search(options.op, op["name"]):
-            continue
-        torch._dynamo.reset()
-        lengths = lengths_of(op, options.config.parent)
-        torch.manual_seed(0)
-        x = torch.randn(int(lengths.sum()), op["width"], dtype=torch.bfloat16, device="cuda", requires_grad=True)
-        result = {"name": op["name"], "rows": len(x)}
-        batch = batch_of(lengths, op)
-        reference = reference_of(op, layer(hstujit.torch.stu, op), x, batch)
-        for way, module in ways.items():
-            try:
-                chosen = layer(module, op).eval()  # without dropout
-                found = outcome(lambda: chosen(x, lengths, *batch), leaves_of(x, chosen))  # noqa: B023
-                if agreement.check(result, way, "bf16", found, reference):
-                    del found
-                    result[way] = time_layer(chosen.train(), x, lengths, batch, flush, options.repeats)
-            except Exception as error:  # of one way; the others are still worth knowing
-                print(f"{op['name']}, {way}: {type(error).__name__}: {error}", file=sys.stderr)
-        results.append(result)
-        del reference
-        torch.cuda.empty_cache()
-    write_report(report, results)
-    return agreement.exit_code()
+    if options.way:
+        return time_way(options.way, json.load(sys.stdin), options.config.parent, options)
+    ways = ["hstujit", *(["triton", "mix", "torch_compile"] if options.generative_recommenders else [])]
+    results = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("layer_peers: told to stop; what was timed is written"))
+    try:
+        for op in (op for op in read_instances(options.config) if re.search(options.op, op["name"])):
+            results.append({"name": op["name"], "rows": int(lengths_of(op, options.config.parent).sum())})
+            for way in ways:
+                add_way(results[-1], way, op, options)
+    finally:
+        write_report(sys.stdout, results)
+    wrong = [f"{result['name']}, {way}: {why}" for result in results for way, why in result.get("not_compared", {}).items()]
+    print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong or any("hstujit" in result.get("ended", {}) for result in results) else 0
 
 
 if __name__ == "__main__":
