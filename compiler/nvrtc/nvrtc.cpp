@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "compiler/nvrtc/kept_interrupt.h"
 #include "compiler/nvrtc/nvrtc_search.h"
 #include "compiler/support/arch.h"
 #include "compiler/support/dynamic_library.h"
@@ -232,6 +233,7 @@ int compile_program(const Api& api, Program program, const CompileInput& input) 
   const std::vector<std::string> options = nvrtc_options(input);
   std::vector<const char*> pointers;
   for (const std::string& option : options) pointers.push_back(option.c_str());
+  const KeptInterrupt kept;
   return api.compile_program(program, static_cast<int>(pointers.size()), pointers.data());
 }
 

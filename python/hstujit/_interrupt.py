@@ -6,6 +6,7 @@ So the call runs on a thread of its own, and the main thread waits for it, and f
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import queue
 import threading
@@ -17,6 +18,7 @@ Progress = Callable[[int, int, str], None]
 Work = Callable[[ctypes.c_int, Progress], Any]
 
 _GRACE_S = 0.5  # in which a call that is cancelled may end before its caller goes on
+_PATIENCE_S = 0.2  # between two looks for a signal: a handler that restarts system calls ends no wait
 
 
 class _Ended:
@@ -44,7 +46,7 @@ def interruptible(work: Work, progress: Progress | None) -> Any:
     except RuntimeError:  # the system has no thread to give
         return _on_this_thread(work, cancel, progress)
     try:
-        while not isinstance(event := events.get(), _Ended):
+        while not isinstance(event := _next(events), _Ended):
             if progress:
                 progress(*event)
     except BaseException:
@@ -54,6 +56,12 @@ def interruptible(work: Work, progress: Progress | None) -> Any:
     if event.error is not None:
         raise event.error
     return event.result
+
+
+def _next(events: queue.SimpleQueue[Any]) -> Any:
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return events.get(timeout=_PATIENCE_S)
 
 
 def _on_this_thread(work: Work, cancel: ctypes.c_int, progress: Progress | None) -> Any:

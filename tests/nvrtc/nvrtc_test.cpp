@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,6 +204,19 @@ TEST_F(NvrtcTest, ThreadsCompileAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& cubin : cubins) EXPECT_EQ(cubin, expected->cubin);
+}
+
+// A handler without SA_RESTART is how Python hears Ctrl-C while it waits.
+TEST_F(NvrtcTest, LeavesTheHandlerOfInterruptsAsItWas) {
+  struct sigaction wanted = {}, earlier = {}, now = {};
+  wanted.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGINT, &wanted, &earlier), 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([this] { EXPECT_TRUE(nvrtc_->compile(input(kAxpy, "axpy")).ok()); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(sigaction(SIGINT, &earlier, &now), 0);
+  EXPECT_EQ(now.sa_handler, wanted.sa_handler);
+  EXPECT_EQ(now.sa_flags & SA_RESTART, 0);
 }
 
 // exit() destroys what a compile uses.
