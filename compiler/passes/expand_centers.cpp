@@ -125,10 +125,10 @@ class Expansion {
     if (y) {
       sum.replaceAllUsesWith(ops_.subf(reduce(ops_.mulf(rough_, y)), ops_.mulf(correction_, reduce(y))));
     } else {
-      // The difference of two sums may be below 0 by their rounding, where elements are all the same. A NaN is dropped
-      // here, and is in the elements that this scales.
+      // The difference of two sums may be below 0 by their rounding, where elements are all the same. Of elements whose
+      // squares are infinite it is NaN, which goes on.
       const Value squares = ops_.subf(reduce(ops_.mulf(rough_, rough_)), ops_.mulf(correction_, total_));
-      sum.replaceAllUsesWith(ops_.maxf(squares, ops_.real(0)));
+      sum.replaceAllUsesWith(ops_.max_nan(squares, ops_.real(0)));
     }
     erase_unused(sum);
   }

@@ -5,6 +5,7 @@
 // `Row` is the operator: in each round it says what is summed over a row, and what follows from the sums; then what is
 // written (docs/generated-source.md). `Operands` are its tensors.
 #pragma once
+#include "common/max_nan.cuh"  // where max_nan
 #include "common/precise.cuh"  // where precise_rsqrt
 #include "common/precise.cuh"  // where precise_tanh
 #include "common/precise.cuh"  // where precise_tanh_of_half

@@ -33,7 +33,7 @@ module {
     %0 = arith.mulf %arg0, %cst_2 : f32
     %1 = arith.mulf %0, %arg0 : f32
     %2 = arith.subf %arg1, %1 : f32
-    %3 = arith.maxnumf %2, %cst_1 : f32
+    %3 = arith.maximumf %2, %cst_1 : f32
     %4 = arith.mulf %3, %cst_2 : f32
     %5 = arith.addf %4, %arg3 : f32
     %6 = math.rsqrt %5 : f32

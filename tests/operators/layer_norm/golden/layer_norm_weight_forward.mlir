@@ -19,7 +19,7 @@ module {
     %1 = arith.addf %arg3, %0 : f32
     %2 = arith.mulf %0, %arg0 : f32
     %3 = arith.subf %arg1, %2 : f32
-    %4 = arith.maxnumf %3, %cst : f32
+    %4 = arith.maximumf %3, %cst : f32
     %5 = arith.mulf %4, %cst_0 : f32
     %6 = arith.addf %5, %arg2 : f32
     %7 = math.rsqrt %6 : f32
