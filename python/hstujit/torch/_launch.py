@@ -165,10 +165,9 @@ class Launcher:
         required = (argument.is_tensor and argument.name not in interface.optional for argument in interface.inputs)
         self.required = tuple(name for name, is_required in zip(self.positions, required) if is_required)
         self.first = self.positions[self.required[0]]
-        of_sizes = [axes for _, axes in interface.sizes]
-        of_sizes += [axes for _, _, others in interface.moved for axes in others.values()]
-        self.axes = tuple(dict.fromkeys((self.positions[name], axis) for axes in of_sizes for name, axis in axes))
-        self.forms = tuple(self.positions[name] for name, _ in interface.choices)
+        of_sizes = (axis for _, axes in interface.sizes for axis in axes)
+        self.axes = tuple(dict.fromkeys((self.positions[axis.argument], axis.axis) for axis in of_sizes))
+        self.forms = tuple(self.positions[name] for name, _ in interface.forms)
         self.key_of = self.compile_key()
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from .._instances import with_flag
-from .._interface import Interface, interfaces
-from .._search import interface
+from .._interface import Interface, interface, interfaces
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
@@ -127,7 +126,8 @@ def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError]
         raised = native.raised_as(error)
         return raised and with_flag(described, raised)
 
-    return raised_as if described.moved else native.raised_as
+    is_moved = any(axis.when for _, axes in described.sizes for axis in axes)
+    return raised_as if is_moved else native.raised_as
 
 
 class _Namespace(torch._ops._OpNamespace):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._interface import USUAL, Interface
+from .._interface import Interface
 from ..signature import Argument
 
 NAMESPACE = "hstujit"
@@ -22,7 +22,7 @@ def positional(described: Interface) -> list[Entry]:
         type_ = _TYPES[argument.kind]
         if argument.name in described.optional:
             return argument.name, type_ + "?", None
-        return argument.name, type_, USUAL.get(argument.name, ...)
+        return argument.name, type_, described.usual.get(argument.name, ...)
 
     return [entry(argument) for argument in described.call_order]
 
