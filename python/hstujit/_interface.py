@@ -85,9 +85,9 @@ class PassedOn:
     value: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interface:
-    """What one direction of an operator takes.
+    """What one direction of an operator takes. There is one object of each.
 
     Attributes:
         inputs: every argument that some instance has, in launch order. Sizes are in terms of parameters.

@@ -11,7 +11,7 @@ namespace {
 
 // Sizes of the first instance: kFew for parameters with a small maximum, such as layers, kMany for others. A parameter
 // that may be 0, such as the heads of a bias, has the size kAdded in a variant. No size is 1, because shapes contain 1.
-constexpr int64_t kFew[] = {5, 3}, kMany[] = {6, 40, 56, 88, 104}, kAdded[] = {2};
+constexpr int64_t kFew[] = {4, 3}, kMany[] = {6, 40, 56, 88, 104}, kAdded[] = {2};
 constexpr int64_t kMostOfFew = 64;
 
 bool allows(const Json& rules, int64_t value) {
@@ -88,7 +88,8 @@ void CallInstances::add_variants(const Json& properties) {
         added_sizes_.emplace_back(name, value);
       }
     }
-    if (!parameter.shapes) continue;
+    // Alone, a gradient that is not wanted changes nothing.
+    if (!parameter.shapes || parameter.source == CallSource::kWanted) continue;
     for (const Json& value : other_values(rules)) add(name, value);
   }
 }

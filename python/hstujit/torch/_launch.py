@@ -168,7 +168,6 @@ class Launcher:
         of_sizes = (axis for _, axes in interface.sizes for axis in axes)
         self.axes = tuple(dict.fromkeys((self.positions[axis.argument], axis.axis) for axis in of_sizes))
         self.forms = tuple(self.positions[name] for name, _ in interface.forms)
-        self.key_of = self.compile_key()
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:
         context = default_context()
@@ -200,7 +199,8 @@ class Launcher:
                     f"on {first.device}, and {name} is on {value.device}"
                 )
 
-    def compile_key(self) -> Callable[..., Any]:
+    @functools.cached_property
+    def key_of(self) -> Callable[..., Any]:
         """A function that gives what a plan follows from: data types, ranks, sizes of the instance, what is there."""
         names = [f"i{index}" for index in range(len(self.is_tensor))]
         optional = [argument.name in self.interface.optional for argument in self.interface.inputs]
