@@ -9,7 +9,7 @@ function(hstujit_operator_table)
     GLOB compiler/spec/operators/*/*.cpp
     NAME "^compiler/spec/operators/([a-z0-9_]+)/"
     INCLUDES "\"compiler/spec/call/declaration.h\"" "\"compiler/spec/operator_table.h\""
-    DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@(); CallDeclaration call_@NAME@();"
+    DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@(); void call_@NAME@(CallDeclaration& call);"
     ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
     TABLE "const std::vector<OperatorEntry>& operator_table()"
     ELEMENT "OperatorEntry"

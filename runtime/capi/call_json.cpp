@@ -39,12 +39,12 @@ Json axis_json(const CallAxis& axis) {
   return json;
 }
 
-Json passed_on_json(const PassedOn& passed) {
+Json passed_on_json(const CallDeclaration::PassedOn& passed) {
   Json json = {{"argument", passed.input}, {"output", passed.output}};
   if (!passed.factor.empty()) json["factor"] = passed.factor;
   if (!passed.parameter.empty()) {
     json["parameter"] = passed.parameter;
-    json["value"] = passed.value;
+    json["value"] = passed.value == "true" ? Json(true) : Json(passed.value);
   }
   return json;
 }

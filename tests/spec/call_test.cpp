@@ -332,7 +332,7 @@ TEST_P(Call, DeclaredNamesAreArguments) {
   };
   for (const auto& [name, value] : call_.declaration.usual()) check(name);
   for (const CallDeclaration::Letter& letter : call_.declaration.letters()) check(letter.argument);
-  for (const PassedOn& passed : call_.declaration.passed_on()) {
+  for (const CallDeclaration::PassedOn& passed : call_.declaration.passed_on()) {
     EXPECT_NE(call_.forward->find(passed.input), nullptr) << passed.input;
     EXPECT_NE(call_.forward->find(passed.output), nullptr) << passed.output;
     if (!passed.factor.empty()) check(passed.factor);
@@ -344,13 +344,14 @@ INSTANTIATE_TEST_SUITE_P(Operators, Call, testing::ValuesIn(operator_names()),
 
 TEST(CallDeclarations, MustFitTheParameters) {
   const Json schema = operator_schema("silu");
-  const auto message = [&](CallDeclaration declaration) {
-    return CallInstances::make("silu", std::move(declaration), schema).status().message();
+  const auto message = [&](const CallDeclaration& declaration) {
+    return CallInstances::make("silu", declaration, schema).status().message();
   };
-  EXPECT_EQ(message(row_call("x")), "");
-  EXPECT_EQ(message(CallDeclaration().size("width", {{"x", 1}})),
+  CallDeclaration whole, part;
+  EXPECT_EQ(message(row_call(whole, "x")), "");
+  EXPECT_EQ(message(part.size("width", {{"x", 1}})),
             "compiler/spec/operators/silu/call.cpp does not declare the parameter dtype");
-  EXPECT_EQ(message(row_call("x").keywords("weight")),
+  EXPECT_EQ(message(whole.keywords("weight")),
             "compiler/spec/operators/silu/call.cpp declares what the operator does not have, the parameter weight");
 }
 

@@ -6,88 +6,102 @@
 
 namespace hstujit {
 
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  for (std::string& name : split(list, ' ')) {
-    if (!name.empty()) names.push_back(std::move(name));
-  }
-  return names;
+namespace {
+
+using Names = CallParameter::Names;
+
+Names names_in(std::string_view list) { return list.empty() ? Names() : split(list, ' '); }
+
+}  // namespace
+
+CallParameter& CallDeclaration::declare(const std::string& parameter, CallSource source) {
+  CallParameter& declared = parameters_[parameter];
+  declared = {};
+  declared.source = source;
+  return declared;
 }
 
-CallDeclaration& CallDeclaration::declare(const std::string& parameter, CallParameter source) {
-  parameters_[parameter] = std::move(source);
+CallDeclaration& CallDeclaration::size(Text parameter, std::initializer_list<CallAxes> axes) {
+  CallParameter& declared = declare(parameter, CallSource::kSize);
+  for (const CallAxes& group : axes)
+    declared.axes.push_back({names_in(group.arguments), group.axis, names_in(group.unless), group.when});
   return *this;
 }
 
-CallDeclaration& CallDeclaration::size(const std::string& parameter, std::vector<CallAxes> axes) {
-  return declare(parameter, {.source = CallSource::kSize, .axes = std::move(axes)});
-}
-
-CallDeclaration& CallDeclaration::dtype(const std::string& parameter, std::string_view arguments) {
-  return declare(parameter, {.source = CallSource::kDtype, .arguments = names_in(arguments)});
-}
-
-CallDeclaration& CallDeclaration::alignment(const std::string& parameter) {
-  return declare(parameter, {.source = CallSource::kAlignment});
-}
-
-CallDeclaration& CallDeclaration::presence(const std::string& parameter, std::string_view given,
-                                           std::string_view left_out, const std::string& beside) {
-  return declare(parameter, {.source = CallSource::kPresence,
-                             .arguments = names_in(given),
-                             .left_out = names_in(left_out),
-                             .beside = beside,
-                             .shapes = true});
-}
-
-CallDeclaration& CallDeclaration::form(const std::string& parameter, std::string_view beside) {
-  return declare(parameter, {.source = CallSource::kForm, .arguments = names_in(beside), .shapes = true});
-}
-
-CallDeclaration& CallDeclaration::wanted(const std::string& parameter, const std::string& input) {
-  return declare(parameter, {.source = CallSource::kWanted, .of = input, .shapes = true});
-}
-
-CallDeclaration& CallDeclaration::of_steps(const std::string& parameter) {
-  return declare(parameter, {.source = CallSource::kSteps});
-}
-
-CallDeclaration& CallDeclaration::keywords(std::string_view parameters) {
-  for (const std::string& parameter : names_in(parameters)) declare(parameter, {});
+CallDeclaration& CallDeclaration::dtype(Text parameter, Text arguments) {
+  declare(parameter, CallSource::kDtype).arguments = names_in(arguments);
   return *this;
 }
 
-CallDeclaration& CallDeclaration::shaping(std::string_view parameters) {
+CallDeclaration& CallDeclaration::alignment(Text parameter) {
+  declare(parameter, CallSource::kAlignment);
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::presence(Text parameter, Text given, Text left_out, Text beside) {
+  CallParameter& declared = declare(parameter, CallSource::kPresence);
+  declared.arguments = names_in(given);
+  declared.left_out = names_in(left_out);
+  declared.beside = beside;
+  declared.shapes = true;
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::form(Text parameter, Text beside) {
+  CallParameter& declared = declare(parameter, CallSource::kForm);
+  declared.arguments = names_in(beside);
+  declared.shapes = true;
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::wanted(Text parameter, Text input) {
+  CallParameter& declared = declare(parameter, CallSource::kWanted);
+  declared.of = input;
+  declared.shapes = true;
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::of_steps(Text parameter) {
+  declare(parameter, CallSource::kSteps);
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::keywords(Text parameters) {
+  for (const std::string& parameter : names_in(parameters)) declare(parameter, CallSource::kKeyword);
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::shaping(Text parameters) {
   for (const std::string& parameter : names_in(parameters)) parameters_[parameter].shapes = true;
   return *this;
 }
 
-CallDeclaration& CallDeclaration::forward_only(std::string_view parameters) {
+CallDeclaration& CallDeclaration::forward_only(Text parameters) {
   for (const std::string& parameter : names_in(parameters)) parameters_[parameter].forward_only = true;
   return *this;
 }
 
-CallDeclaration& CallDeclaration::gradients(std::string_view inputs) {
+CallDeclaration& CallDeclaration::gradients(Text inputs) {
   gradients_ = names_in(inputs);
   return *this;
 }
 
-CallDeclaration& CallDeclaration::differentiable(std::string_view outputs) {
+CallDeclaration& CallDeclaration::differentiable(Text outputs) {
   differentiable_ = names_in(outputs);
   return *this;
 }
 
-CallDeclaration& CallDeclaration::passed_on(PassedOn input) {
-  passed_on_.push_back(std::move(input));
+CallDeclaration& CallDeclaration::passed_on(Text input, Text output, Text factor, Text parameter, Text value) {
+  passed_on_.push_back({input, output, factor, parameter, value});
   return *this;
 }
 
-CallDeclaration& CallDeclaration::usual(const std::string& argument, double value) {
+CallDeclaration& CallDeclaration::usual(Text argument, double value) {
   usual_[argument] = value;
   return *this;
 }
 
-CallDeclaration& CallDeclaration::letter(const std::string& letter, const std::string& argument, int axis) {
+CallDeclaration& CallDeclaration::letter(Text letter, Text argument, int axis) {
   letters_.push_back({letter, argument, axis});
   return *this;
 }
@@ -99,26 +113,19 @@ const CallParameter* CallDeclaration::find(std::string_view parameter) const {
 
 std::string gradient_name(std::string_view argument) { return "d" + std::string(argument); }
 
-std::string gradient_names(std::string_view arguments) {
-  std::string names;
-  for (const std::string& argument : names_in(arguments)) names += (names.empty() ? "" : " ") + gradient_name(argument);
-  return names;
-}
-
-CallDeclaration row_call(const std::string& rows, const std::string& weights, const std::string& outputs) {
-  const std::string of_rows = rows + " " + gradient_names(outputs);
-  CallDeclaration call;
-  call.size("width", {{of_rows, -1}, {weights, -1}})
-      .dtype("dtype", of_rows)
+CallDeclaration& row_call(CallDeclaration& call, const char* rows, const char* weights, const char* outputs) {
+  std::string of_rows = rows;
+  for (const std::string& output : names_in(outputs)) of_rows += " " + gradient_name(output);
+  call.size("width", {{of_rows.c_str(), -1}, {weights, -1}})
+      .dtype("dtype", of_rows.c_str())
       .alignment("alignment")
-      .gradients(rows + " " + weights)
       .differentiable(outputs);
-  if (!weights.empty()) call.dtype("weight_dtype", weights);
-  return call;
+  if (*weights == '\0') return call.gradients(rows);
+  return call.dtype("weight_dtype", weights).gradients((std::string(rows) + " " + weights).c_str());
 }
 
-CallDeclaration sequence_call(const std::string& rows, const std::string& weights, const std::string& outputs) {
-  return row_call(rows, weights, outputs).dtype("offsets_dtype", "seq_offsets");
+CallDeclaration& sequence_call(CallDeclaration& call, const char* rows, const char* weights, const char* outputs) {
+  return row_call(call, rows, weights, outputs).dtype("offsets_dtype", "seq_offsets");
 }
 
 }  // namespace hstujit

@@ -29,7 +29,6 @@ Signature merged(const std::vector<Signature>& signatures) {
       ++place;
     }
   }
-  std::ranges::stable_partition(all, [](const Argument& argument) { return argument.role == ArgumentRole::kInput; });
   return all;
 }
 
@@ -154,10 +153,10 @@ class InterfaceBuilder {
 
   bool add_size(const std::string& name, const CallParameter& parameter) {
     std::vector<CallAxis> axes;
-    for (const CallAxes& group : parameter.axes) {
-      for (const std::string& input : inputs_of(names_in(group.arguments))) {
+    for (const CallParameter::Axes& group : parameter.axes) {
+      for (const std::string& input : inputs_of(group.arguments)) {
         const auto rank = static_cast<int>(interface_.find(input)->argument.shape.size());
-        axes.push_back({input, group.axis < 0 ? rank + group.axis : group.axis, names_in(group.unless), group.when});
+        axes.push_back({input, group.axis < 0 ? rank + group.axis : group.axis, group.unless, group.when});
       }
     }
     std::ranges::stable_partition(axes,
@@ -203,7 +202,8 @@ const CallArgument* CallInterface::find(std::string_view name) const {
 
 Result<OperatorCall> operator_call(std::string_view op) {
   const auto entry = std::ranges::find(call_table(), op, &CallEntry::name);
-  OperatorCall call{entry->declare(), {}, {}};
+  OperatorCall call;
+  entry->declare(call.declaration);
   const Json schema = operator_schema(op);
   HSTUJIT_ASSIGN_OR_RETURN(const CallInstances instances, CallInstances::make(op, call.declaration, schema));
   call.forward = InterfaceBuilder(instances, Direction::kForward).build(schema["properties"]);

@@ -1,5 +1,6 @@
 // The arguments of all calls of one direction of an operator, and where each parameter's value comes from: the
-// operator's declaration (call/declaration.h) joined with the signatures of the instances that it tells apart. Bindings are made from this.
+// operator's declaration (call/declaration.h) joined with the signatures of the instances that it tells apart. Bindings
+// are made from this.
 #pragma once
 
 #include <optional>

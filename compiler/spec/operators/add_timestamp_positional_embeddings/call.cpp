@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_add_timestamp_positional_embeddings() {
-  return sequence_call("seq_embeddings", "position_embeddings_weight timestamp_embeddings_weight")
+void call_add_timestamp_positional_embeddings(CallDeclaration& call) {
+  sequence_call(call, "seq_embeddings", "position_embeddings_weight timestamp_embeddings_weight")
       .dtype("offsets_dtype", "seq_offsets num_targets")
       .presence("num_targets", "num_targets")
       .presence("query_time", "query_time")

@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_addmm() {
-  return CallDeclaration()
-      .size("k", {{"mat1", 1}, {"mat2", 0, "transpose_mat2"}, {"mat2", 1, "", "transpose_mat2"}})
+void call_addmm(CallDeclaration& call) {
+  call.size("k", {{"mat1", 1}, {"mat2", 0, "transpose_mat2"}, {"mat2", 1, "", "transpose_mat2"}})
       .size("n", {{"mat2", 1, "transpose_mat2"}, {"mat2", 0, "", "transpose_mat2"}, {"dout", 1}})
       .dtype("dtype", "input mat1 mat2 dout")
       .form("input", "beta")
@@ -12,7 +11,7 @@ CallDeclaration call_addmm() {
       .forward_only("silu_columns")
       .gradients("input mat1 mat2")
       .differentiable("out")
-      .passed_on({"input", "out", "beta", "input", "matrix"});
+      .passed_on("input", "out", "beta", "input", "matrix");
 }
 
 }  // namespace hstujit

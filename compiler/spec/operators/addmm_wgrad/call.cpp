@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_addmm_wgrad() {
-  return CallDeclaration()
-      .size("k", {{"mat1", 1}})
+void call_addmm_wgrad(CallDeclaration& call) {
+  call.size("k", {{"mat1", 1}})
       .size("n", {{"dout", 1}})
       .dtype("dtype", "mat1 dout")
       .presence("bias", "beta")

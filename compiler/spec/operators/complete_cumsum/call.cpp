@@ -2,6 +2,6 @@
 
 namespace hstujit {
 
-CallDeclaration call_complete_cumsum() { return CallDeclaration().dtype("dtype", "lengths"); }
+void call_complete_cumsum(CallDeclaration& call) { call.dtype("dtype", "lengths"); }
 
 }  // namespace hstujit

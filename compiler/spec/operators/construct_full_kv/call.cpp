@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_construct_full_kv() {
-  return CallDeclaration()
-      .size("heads", {})
+void call_construct_full_kv(CallDeclaration& call) {
+  call.size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
       .dtype("dtype", "k_cache delta_k v_cache delta_v")

@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_delta_hstu_attention() {
-  return attention_call_of_heads()
+void call_delta_hstu_attention(CallDeclaration& call) {
+  attention_call_of_heads(call)
       .dtype("offsets_dtype", "seq_offsets seq_offsets_q num_targets")
       .presence("jagged_queries", "seq_offsets_q");
 }

@@ -2,6 +2,6 @@
 
 namespace hstujit {
 
-CallDeclaration call_dense_to_jagged() { return sequence_call("dense"); }
+void call_dense_to_jagged(CallDeclaration& call) { sequence_call(call, "dense"); }
 
 }  // namespace hstujit

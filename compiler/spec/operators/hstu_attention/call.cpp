@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration attention_call() {
-  return CallDeclaration()
-      .size("heads", {})
+CallDeclaration& attention_call(CallDeclaration& call) {
+  return call.size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
       .size("rab_heads", {{"rab", 1}})
@@ -21,8 +20,8 @@ CallDeclaration attention_call() {
       .usual("scaling_seqlen", 0);
 }
 
-CallDeclaration attention_call_of_heads() {
-  return attention_call()
+CallDeclaration& attention_call_of_heads(CallDeclaration& call) {
+  return attention_call(call)
       .size("heads", {{"q k v dout", 1}})
       .size("attn_dim", {{"q k", 2}})
       .size("hidden_dim", {{"v dout", 2}})
@@ -30,6 +29,6 @@ CallDeclaration attention_call_of_heads() {
       .gradients("q k v rab attn_scale");
 }
 
-CallDeclaration call_hstu_attention() { return attention_call_of_heads().of_steps("adds_gradients"); }
+void call_hstu_attention(CallDeclaration& call) { attention_call_of_heads(call).of_steps("adds_gradients"); }
 
 }  // namespace hstujit

@@ -2,11 +2,10 @@
 
 namespace hstujit {
 
-CallDeclaration call_hstu_compute_output() {
-  CallDeclaration call;
+void call_hstu_compute_output(CallDeclaration& call) {
   declare_stu(call);
   declare_stu_output(call);
-  return call.size("heads", {})
+  call.size("heads", {})
       .size("hidden_dim", {})
       .dtype("dtype", "attn u x output_weight y dout")
       .keywords("precision training silu_u mul_u_activation")
@@ -14,7 +13,7 @@ CallDeclaration call_hstu_compute_output() {
       .forward_only("training")
       .gradients("attn u output_norm_weight output_norm_bias output_weight")
       .differentiable("out")
-      .passed_on({"x", "out"});
+      .passed_on("x", "out");
 }
 
 }  // namespace hstujit

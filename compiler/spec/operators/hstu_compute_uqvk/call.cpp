@@ -2,10 +2,9 @@
 
 namespace hstujit {
 
-CallDeclaration call_hstu_compute_uqvk() {
-  CallDeclaration call;
+void call_hstu_compute_uqvk(CallDeclaration& call) {
   declare_stu(call);
-  return call.size("heads", {})
+  call.size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
       .dtype("dtype", "x uvqk_weight uvqk_bias normed_x duvqk")

@@ -3,8 +3,8 @@
 namespace hstujit {
 
 // The result may have more columns than x, and with group_norm weights have an element for each head.
-CallDeclaration call_hstu_norm_mul_dropout() {
-  return row_call("x u", "weight bias")
+void call_hstu_norm_mul_dropout(CallDeclaration& call) {
+  row_call(call, "x u", "weight bias")
       .size("width", {{"x u", 1}, {"dout", 1, "concat_u concat_x"}, {"weight bias", 0, "group_norm"}})
       .presence("dropout", "dropout_ratio seed offset")
       .presence("seed_tensor", "seed_tensor", "seed", "dropout")

@@ -4,11 +4,11 @@
 
 namespace hstujit {
 
-CallDeclaration call_hstu_preprocess_and_attention() {
-  CallDeclaration call = attention_call();
+void call_hstu_preprocess_and_attention(CallDeclaration& call) {
+  attention_call(call);
   declare_stu(call);
   declare_stu_input(call);
-  return call.size("heads", {{"dattn", 1}})
+  call.size("heads", {{"dattn", 1}})
       .size("hidden_dim", {{"dattn", 2}})
       .dtype("dtype", "x uvqk_weight uvqk_bias uvqk normed_x du dattn rab")
       .keywords("alignment training")

@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_jagged_dense_bmm_broadcast_add() {
-  return CallDeclaration()
-      .size("k", {{"jagged", 1}, {"dense", 1, "transpose_dense"}, {"dense", 2, "", "transpose_dense"}})
+void call_jagged_dense_bmm_broadcast_add(CallDeclaration& call) {
+  call.size("k", {{"jagged", 1}, {"dense", 1, "transpose_dense"}, {"dense", 2, "", "transpose_dense"}})
       .size("n", {{"dense", 2, "transpose_dense"}, {"dense", 1, "", "transpose_dense"}, {"bias dout", 1}})
       .dtype("dtype", "bias jagged dense dout")
       .dtype("offsets_dtype", "seq_offsets")
@@ -13,7 +12,7 @@ CallDeclaration call_jagged_dense_bmm_broadcast_add() {
       .shaping("elementwise")
       .gradients("bias jagged dense")
       .differentiable("out")
-      .passed_on({"bias", "out", "", "elementwise", true});
+      .passed_on("bias", "out", "", "elementwise", "true");
 }
 
 }  // namespace hstujit

@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_jagged_dense_broadcast_add() {
-  return sequence_call("jagged dense").gradients("dense").passed_on({"jagged", "out"});
+void call_jagged_dense_broadcast_add(CallDeclaration& call) {
+  sequence_call(call, "jagged dense").gradients("dense").passed_on("jagged", "out");
 }
 
 }  // namespace hstujit

@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_jagged_jagged_bmm() {
-  return CallDeclaration()
-      .size("k", {{"left", 1}})
+void call_jagged_jagged_bmm(CallDeclaration& call) {
+  call.size("k", {{"left", 1}})
       .size("n", {{"right", 1}})
       .dtype("dtype", "left right")
       .dtype("offsets_dtype", "seq_offsets")

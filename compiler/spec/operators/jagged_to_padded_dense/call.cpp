@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_jagged_to_padded_dense() {
-  return sequence_call("values").presence("padding_value", "padding_value");
+void call_jagged_to_padded_dense(CallDeclaration& call) {
+  sequence_call(call, "values").presence("padding_value", "padding_value");
 }
 
 }  // namespace hstujit

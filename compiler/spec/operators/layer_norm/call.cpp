@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_layer_norm() {
-  return row_call("x", "weight bias")
+void call_layer_norm(CallDeclaration& call) {
+  row_call(call, "x", "weight bias")
       .dtype("dtype", "x dout dresidual")
       .presence("weight", "weight")
       .presence("bias", "bias")

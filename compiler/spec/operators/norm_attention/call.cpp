@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_norm_attention() {
-  return attention_call()
+void call_norm_attention(CallDeclaration& call) {
+  attention_call(call)
       .size("heads", {{"dout", 1}})
       .size("hidden_dim", {{"dout", 2}})
       .dtype("dtype", "x dout rab")

@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_rms_norm() {
-  return row_call("x", "weight")
+void call_rms_norm(CallDeclaration& call) {
+  row_call(call, "x", "weight")
       .dtype("dtype", "x dout dresidual")
       .presence("weight", "weight")
       .presence("residual", "dresidual")

@@ -2,6 +2,6 @@
 
 namespace hstujit {
 
-CallDeclaration call_silu() { return row_call("x"); }
+void call_silu(CallDeclaration& call) { row_call(call, "x"); }
 
 }  // namespace hstujit

@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_split_2d_jagged() {
-  return sequence_call("values", "", "left right")
+void call_split_2d_jagged(CallDeclaration& call) {
+  sequence_call(call, "values", "", "left right")
       .dtype("offsets_dtype", "offsets_left offsets_right")
       .presence("dense_left", "max_len_left", "offsets_left")
       .presence("dense_right", "max_len_right", "offsets_right")

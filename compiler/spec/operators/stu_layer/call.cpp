@@ -31,8 +31,8 @@ void declare_stu_memory(CallDeclaration& call) {
   call.presence("recompute_attn", "", "attn").keywords("backward_head_groups");
 }
 
-CallDeclaration stu_call() {
-  CallDeclaration call = attention_call();
+CallDeclaration& stu_call(CallDeclaration& call) {
+  attention_call(call);
   declare_stu(call);
   declare_stu_input(call);
   declare_stu_output(call);
@@ -46,6 +46,6 @@ CallDeclaration stu_call() {
           "rab attn_scale");
 }
 
-CallDeclaration call_stu_layer() { return stu_call(); }
+void call_stu_layer(CallDeclaration& call) { stu_call(call); }
 
 }  // namespace hstujit

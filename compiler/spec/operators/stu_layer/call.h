@@ -15,6 +15,6 @@ void declare_stu_output(CallDeclaration& call);
 void declare_stu_memory(CallDeclaration& call);
 
 // stu_layer, and stu_stack but for the number of layers.
-CallDeclaration stu_call();
+CallDeclaration& stu_call(CallDeclaration& call);
 
 }  // namespace hstujit

@@ -2,8 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_stu_stack() {
-  return stu_call()
+void call_stu_stack(CallDeclaration& call) {
+  stu_call(call)
       .size("layers", {{"input_norm_weight input_norm_bias uvqk_weight uvqk_bias output_weight output_norm_weight "
                         "output_norm_bias",
                         0}})

@@ -2,9 +2,8 @@
 
 namespace hstujit {
 
-CallDeclaration call_update_kv_cache() {
-  return CallDeclaration()
-      .size("heads", {})
+void call_update_kv_cache(CallDeclaration& call) {
+  call.size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
       .dtype("dtype", "k v")
