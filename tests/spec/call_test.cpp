@@ -278,6 +278,7 @@ TEST_P(Call, ShapesAreInTermsOfParameters) {
     for (const Argument& argument : signature) {
       const bool has_forms =
           std::ranges::any_of(call.forms, [&](const auto& entry) { return entry.first == argument.name; });
+      ASSERT_NE(call.find(argument.name), nullptr) << argument.name;
       const std::string of = call.find(argument.name)->gradient_of;
       const bool of_forms = std::ranges::any_of(call.forms, [&](const auto& entry) { return entry.first == of; });
       if (!has_forms && !of_forms) check(argument, call.find(argument.name)->shape);
@@ -298,6 +299,7 @@ TEST_P(Call, GradientsAreOfArgumentsOfTheirShape) {
     SCOPED_TRACE(instance.values.dump());
     const Signature forward = instance.spec->signature(Direction::kForward);
     for (const Argument& gradient : instance.spec->signature(Direction::kBackward)) {
+      ASSERT_NE(call_.backward->find(gradient.name), nullptr) << gradient.name;
       const CallArgument& entry = *call_.backward->find(gradient.name);
       const bool output = gradient.role == ArgumentRole::kOutput;
       if (output) {

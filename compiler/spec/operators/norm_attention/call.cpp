@@ -11,7 +11,6 @@ void call_norm_attention(CallDeclaration& call) {
       .presence("weight", "weight")
       .presence("bias", "bias")
       .keywords("norm")
-      .shaping("norm")
       .gradients("x weight bias rab attn_scale")
       .usual("eps", 1e-5)
       .letter("D", "x", 1);
