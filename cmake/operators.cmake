@@ -1,5 +1,6 @@
-# hstujit_operator_table(OUT file [ROOTS folders]): operator_table(), of the folders compiler/spec/operators/<op>/, each
-# of which defines parse_<op> and schema_<op>. ROOTS: trees beside the repository's that have operators, too.
+# hstujit_operator_table(OUT file [ROOTS folders]): operator_table() and call_table(), of the folders
+# compiler/spec/operators/<op>/, each of which defines parse_<op>, schema_<op> and call_<op>. ROOTS: trees beside the
+# repository's that have operators, too.
 function(hstujit_operator_table)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT" "ROOTS")
   hstujit_generate_registry(
@@ -7,11 +8,14 @@ function(hstujit_operator_table)
     ROOTS ${ARG_ROOTS}
     GLOB compiler/spec/operators/*/*.cpp
     NAME "^compiler/spec/operators/([a-z0-9_]+)/"
-    INCLUDES "\"compiler/spec/operator_table.h\""
-    DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@();"
+    INCLUDES "\"compiler/spec/call/declaration.h\"" "\"compiler/spec/operator_table.h\""
+    DECLARE "OpSpecPtr parse_@NAME@(const nlohmann::ordered_json& json, const std::string& path, Mistakes& mistakes); nlohmann::ordered_json schema_@NAME@(); void call_@NAME@(CallDeclaration& call);"
     ENTRY "{\"@NAME@\", &parse_@NAME@, &schema_@NAME@}"
     TABLE "const std::vector<OperatorEntry>& operator_table()"
-    ELEMENT "OperatorEntry")
+    ELEMENT "OperatorEntry"
+    SECOND_ENTRY "{\"@NAME@\", &call_@NAME@}"
+    SECOND_TABLE "const std::vector<CallEntry>& call_table()"
+    SECOND_ELEMENT "CallEntry")
 endfunction()
 
 # hstujit_operator_builders(OUT file [ROOTS folders]): operator_builders(), of the files compiler/ir/operators/<op>.cpp,

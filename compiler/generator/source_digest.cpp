@@ -45,6 +45,7 @@ constexpr LeftOut kLeftOut[] = {
     {"compiler/spec/", "/error_variances.cpp", "how near results must be"},
     {"compiler/spec/", "/inputs.cpp", "data that is made up"},
     {"compiler/spec/", "/work.cpp", "ceilings of reports"},
+    {"compiler/spec/", "/call.cpp", "what bindings ask of callers"},
     {"compiler/spec/", "/mistakes.cpp", "messages"},
     {"compiler/spec/", "/json_place.cpp", "messages"},
     {"compiler/spec/", "/aliases.cpp", "other names in a config, the key has the values"},

@@ -116,11 +116,26 @@ HSTUJIT_API void hstujit_text_free(hstujit_text* text);
 /* Once it has returned, no log and no progress callback is called any more, by no thread and of no context; it waits
  * for those that run, but for the caller's own. For a runtime that ends before the process does, as an interpreter. */
 HSTUJIT_API void hstujit_callbacks_stop(void);
-/* JSON list of operators, from which bindings can be generated: {"op", "parameters" (JSON Schema), "arguments",
- * "variants"}. "arguments" are those of the smallest instance, by direction: each parameter has its default, and one
- * that must be given has its smallest value, which the shapes show. "variants" lists the instances that differ from it
- * in one parameter and have other arguments: {"parameter", "value", "arguments"}. hstujit_op_signature gives the
- * arguments of any instance. */
+/* JSON list of operators, from which bindings can be generated: {"op", "parameters" (JSON Schema), "calls"}. "calls"
+ * has an object for each direction, "forward" and, where there is one, "backward":
+ *   "arguments"  every argument that some instance has, as hstujit_op_signature describes them, in launch order; sizes
+ *                that follow from parameters are text: "heads", "heads*attn_dim", or a letter of the operator's page.
+ *                "optional": some instance does not have it. "usual": a number that may be left out. Of backward:
+ *                "gradient_of": the argument of forward whose gradient it is; "wanted": the parameter without which
+ *                that gradient is not computed
+ * and, for each parameter, where its value comes from:
+ *   "sizes"      a list of {"argument", "axis", "unless", "when"}: the size of the first axis whose argument is given,
+ *                none of whose flags "unless" is true, and whose flag "when" is
+ *   "dtypes"     the data type of the first argument of the list that is given
+ *   "presence"   {"given", "left_out"}: true where arguments of the one list are given, and none of the other
+ *   "forms"      a list of {"value", "shape"}: by the shape of the argument of the same name
+ *   "alignment"  the parameter that addresses and strides are multiples of
+ *   "keywords"   the caller gives the value
+ *   "rows"       {"symbol", "keyword"}: sizes of outputs that no input tells, and what callers say them with
+ *   "passed_on"  (backward) {"argument", "output", "factor", "parameter", "value"}: the gradient of that input of
+ *                forward is the output's, times the argument "factor"; only where the parameter has the value
+ *   "forward_only" (forward) parameters with another value than the default of which there is no backward direction
+ * hstujit_op_signature gives the arguments of any instance. */
 HSTUJIT_API hstujit_status hstujit_operators(hstujit_text* out);
 /* JSON Schema of the config file; JSON list of the environment variables. */
 HSTUJIT_API hstujit_status hstujit_config_schema(hstujit_text* out);

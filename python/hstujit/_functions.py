@@ -10,8 +10,7 @@ from . import _instances, _structs
 from ._checked import bind
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
-from ._interface import USUAL, Interface, interfaces
-from ._search import interface
+from ._interface import Interface, interface, interfaces
 from ._words import counted
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -201,7 +200,7 @@ def _annotated(described: Interface, argument: Argument) -> tuple[str, Any]:
     annotation = _PYTHON_TYPES[argument.kind]
     if argument.name in described.optional:
         return annotation + " | None", None
-    return annotation, USUAL.get(argument.name, inspect.Parameter.empty)
+    return annotation, described.usual.get(argument.name, inspect.Parameter.empty)
 
 
 def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.Parameter:
@@ -232,7 +231,7 @@ def _about(described: Interface, argument: Argument) -> str:
     bounds = "".join(f", {word} {bound:.12g}" for word, bound in limits if bound is not None)
     if argument.is_tensor:
         follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)
-        kind = described.shapes[argument.name] + ("" if argument.is_output else f", {follows}")
+        kind = described.shape_text(argument) + ("" if argument.is_output else f", {follows}")
     else:
         kind = argument.kind + bounds
     optional = argument.name in described.optional and not argument.is_output

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._checked import as_integer, is_flag
-from ._interface import LARGEST_PLAIN, Interface, Parameter
+from ._interface import Axis, Interface, Parameter
 from ._structs import check_width
 from ._words import either, shown
 from .context import Context
 from .errors import InvalidArgumentError, InvalidConfigError
 from .op import Op
-from .signature import Argument, Signature
+from .signature import Argument, Dimension, Signature, text_of_shape
 
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "int32": 4, "int64": 8}  # of an element
 LARGEST_COUNT = 2**28  # of rows of a sequence, and of sequences (compiler/spec/limits.h)
@@ -38,14 +38,14 @@ def parameters_of(
     for switch in interface.switches:
         if (value := switch.value(given)) != switch.default:
             found[switch.name] = value
-    for name, forms in interface.choices:
+    for name, forms in interface.forms:
         if name in given:
             found[name] = _form_of(name, forms, tensors[name][0])
-    for name, axes in _sizes_of(interface, chosen).items():
-        if axis := next((axis for axis in axes if axis[0] in given), None):
-            size = found[name] = _size_of(interface, *axis, tensors[axis[0]][0])
+    for name, axes in interface.axes(chosen).items():
+        if axis := next((axis for axis in axes if axis.argument in given), None):
+            size = found[name] = _size_of(interface, axis, tensors[axis.argument][0])
             if wanted := _wanted_size(interface.allowed[name], size):
-                raise InvalidArgumentError(f"{axis[0]}.shape[{axis[1]}] is {size}; it must be {name}, {wanted}")
+                raise InvalidArgumentError(f"{axis.argument}.shape[{axis.axis}] is {size}; it must be {name}, {wanted}")
     for name, arguments in interface.dtypes:
         if argument := next((argument for argument in arguments if argument in given), None):
             dtype = found[name] = tensors[argument][1]
@@ -54,22 +54,12 @@ def parameters_of(
     return found
 
 
-def _sizes_of(interface: Interface, chosen: Mapping[str, Any]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Axes whose size is a parameter, by its name."""
-    sizes = dict(interface.sizes)
-    for flag, value, others in interface.moved:
-        if chosen.get(flag) == value:
-            sizes.update(others)
-    return sizes
-
-
 def _with_origins(error: InvalidConfigError, interface: Interface, parameters: Mapping[str, Any]) -> InvalidConfigError:
     """Says of a parameter that is the size of an axis which one that is: callers know arrays alone."""
-    axes = ((name, *axes[0]) for name, axes in _sizes_of(interface, parameters).items())
     origins = [
-        f"{name} is {argument}.shape[{axis}]"
-        for name, argument, axis in axes
-        if str(error).startswith(f"{interface.op}.{name} is ")
+        f"{name} is {axes[0].argument}.shape[{axes[0].axis}]"
+        for name, axes in interface.axes(parameters).items()
+        if axes and str(error).startswith(f"{interface.op}.{name} is ")
     ]
     return InvalidConfigError("; ".join([str(error), *origins]))
 
@@ -82,36 +72,32 @@ def _wanted_size(schema: Mapping[str, Any], size: int) -> str:
     return ("" if step == 1 else f"a multiple of {step} ") + f"from {low} to {high}"
 
 
-def _form_of(name: str, forms: tuple[tuple[str, Argument], ...], shape: tuple[int, ...]) -> str:
-    """The form whose constant axes fit, those with fewer symbols first. Sizes that parameters say are theirs."""
-    for value, argument in sorted(forms, key=lambda form: sum(not size.is_constant for size in form[1].shape)):
-        if len(shape) == len(argument.shape) and all(
-            wanted.bias > LARGEST_PLAIN or size == wanted.bias
-            for size, wanted in zip(shape, argument.shape)
-            if wanted.is_constant
+def _form_of(name: str, forms: tuple[tuple[str, tuple[Dimension, ...]], ...], shape: tuple[int, ...]) -> str:
+    """The form whose constant axes fit, those with fewer symbols first."""
+    for value, wanted in sorted(forms, key=lambda form: sum(not size.is_constant for size in form[1])):
+        if len(shape) == len(wanted) and all(
+            size == constant.bias for size, constant in zip(shape, wanted) if constant.is_constant
         ):
             return value
-    allowed = " or ".join(argument.shape_text for _, argument in forms)
+    allowed = " or ".join(text_of_shape(wanted) for _, wanted in forms)
     raise InvalidArgumentError(f"{name} has the shape {shape}; it must be {allowed}")
 
 
-def _size_of(interface: Interface, name: str, axis: int, shape: tuple[int, ...]) -> int:
-    argument = next(argument for argument in interface.inputs if argument.name == name)
+def _size_of(interface: Interface, axis: Axis, shape: tuple[int, ...]) -> int:
+    argument = next(argument for argument in interface.inputs if argument.name == axis.argument)
     if len(shape) != len(argument.shape):
-        wanted = interface.shapes[name]
-        raise InvalidArgumentError(f"{name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
-    return int(shape[axis])  # while PyTorch traces, a symbol: a kernel is made for one size
+        wanted = interface.shape_text(argument)
+        raise InvalidArgumentError(f"{argument.name} has rank {len(shape)}, shape {shape}; it must be {wanted}")
+    return int(shape[axis.axis])  # while PyTorch traces, a symbol: a kernel is made for one size
 
 
 def with_flag(interface: Interface, error: BaseException) -> BaseException:
     """Says of columns that lie in memory one by one, as those of ``weight.T``, which flag takes them as they are."""
     found = re.match(r"(\w+)\.strides\[\d+\] is -?\d+; the innermost stride must be 1$", str(error))
-    sizes = dict(interface.sizes)
-    for flag, _, others in interface.moved if found else ():
-        exchanged = {name for size, axes in others.items() for name, _ in set(axes) - set(sizes[size])}
-        if found and found[1] in exchanged:
-            advice = f"where another one is, pass {found[1]} transposed, with the other value of {flag}"
-            error.args = (f"{error}; {advice}",)
+    flags = {axis.when for _, axes in interface.sizes for axis in axes if found and axis.argument == found[1]}
+    for flag in sorted(flags - {""}):
+        advice = f"where another one is, pass {found and found[1]} transposed, with the other value of {flag}"
+        error.args = (f"{error}; {advice}",)
     return error
 
 

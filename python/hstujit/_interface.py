@@ -1,18 +1,15 @@
-"""What an operator takes. _search.py finds it out."""
+"""What an operator takes, as the library declares it (compiler/spec/call)."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ._library import json_of, library
-from .signature import Argument
-
-LARGEST_PLAIN = 2  # a size above it in a signature comes from parameters
-# Of numbers that an operator always takes, and that have a usual value.
-USUAL = {"eps": 1e-5, "scaling_seqlen": 0}
+from ._words import either
+from .signature import Argument, Dimension, text_of_shape
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,19 @@ class Parameter:
     maximum: int | None
     doc: str
 
+    @classmethod
+    def of(cls, name: str, schema: Mapping[str, Any]) -> Parameter:
+        is_integer = all(isinstance(value, int) for value in schema.get("enum", [None]))
+        return cls(
+            name=name,
+            type={"boolean": "bool", "integer": "int"}.get(schema.get("type", ""), "int" if is_integer else "str"),
+            default=schema.get("default"),
+            allowed=tuple(map(str, schema.get("enum", ()))),
+            minimum=schema.get("minimum"),
+            maximum=schema.get("maximum"),
+            doc=schema["description"],
+        )
+
 
 @dataclass(frozen=True)
 class Switch:
@@ -37,7 +47,7 @@ class Switch:
     drops: frozenset[str]  # the other way round
     default: bool
 
-    def value(self, given: set[str]) -> bool:
+    def value(self, given: Collection[str]) -> bool:
         brought, dropped = (not names.isdisjoint(given) for names in (self.brings, self.drops))
         if brought and dropped:
             return not self.default  # what would not be there by itself was meant
@@ -47,40 +57,129 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Interface:
-    """What one direction of an operator takes.
+class Axis:
+    """An axis of an input whose size is a parameter, under conditions on flags."""
+
+    argument: str
+    axis: int
+    unless: tuple[str, ...]  # the size is another one where one of these flags is True
+    when: str  # "", or the size is this one only where the flag is True
+
+    def holds(self, chosen: Mapping[str, Any]) -> bool:
+        return not any(chosen.get(flag) for flag in self.unless) and (not self.when or bool(chosen.get(self.when)))
+
+
+@dataclass(frozen=True)
+class PassedOn:
+    """An input whose gradient is that of an output times a number, so that backward does not return it.
 
     Attributes:
-        inputs: every argument that some instance has, in launch order.
-        optional: names of inputs that some instance has not.
-        outputs: every output that some instance has, in launch order.
+        factor: the argument that is the number; "" where that is 1.
+        parameter: "", or the input's gradient is that only where this parameter has the value.
+    """
+
+    argument: str
+    output: str
+    factor: str
+    parameter: str
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """What one direction of an operator takes. There is one object of each.
+
+    Attributes:
+        inputs: every argument that some instance has, in launch order. Sizes are in terms of parameters.
+        outputs: likewise.
+        optional: names of arguments that some instance has not.
+        usual: numbers of every call that have a default.
+        gradients: of backward: the argument of forward whose gradient an argument is.
+        wanted: gradients that are only computed where a parameter is True, and that parameter.
         switches: parameters that say whether an argument is there.
-        choices: parameters that say which form of the argument of the same name is there, such as attn_scale.
-        sizes: parameters that are the size of an axis: argument and axis, the first that is given counts.
-        moved: flags with which sizes are those of other axes, such as transpose_mat2: name, value, and these sizes.
-        dtypes: parameters that are data types: the arguments that have it, likewise.
+        forms: parameters that say which shape the argument of the same name has, such as attn_scale: value and shape.
+        sizes: parameters that are the size of an axis. The first axis that holds and whose argument is given counts.
+        dtypes: parameters that are data types: the arguments that have it, of which the first that is given counts.
         alignment: the parameter that addresses and strides are multiples of, with its values, largest first.
         parameters: all others.
         rows: symbols of outputs that no input determines, and the keyword that does.
-        shapes: of every argument, in terms of parameters: ``(L, heads, attn_dim)``.
+        passed_on: of backward: inputs of forward whose gradients it does not return.
+        forward_only: parameters with another value than the default of which there is no backward direction.
         allowed: what the library's JSON Schema says of each parameter.
     """
 
     op: str
     direction: str
     inputs: tuple[Argument, ...]
-    optional: frozenset[str]
     outputs: tuple[Argument, ...]
+    optional: frozenset[str]
+    usual: Mapping[str, float]
+    gradients: Mapping[str, str]
+    wanted: Mapping[str, str]
     switches: tuple[Switch, ...]
-    choices: tuple[tuple[str, tuple[tuple[str, Argument], ...]], ...]
-    sizes: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    moved: tuple[tuple[str, bool, Mapping[str, tuple[tuple[str, int], ...]]], ...]
+    forms: tuple[tuple[str, tuple[tuple[str, tuple[Dimension, ...]], ...]], ...]
+    sizes: tuple[tuple[str, tuple[Axis, ...]], ...]
     dtypes: tuple[tuple[str, tuple[str, ...]], ...]
     alignment: tuple[str, tuple[int, ...]] | None
     parameters: tuple[Parameter, ...]
     rows: tuple[tuple[str, str], ...]
-    shapes: Mapping[str, str]
+    passed_on: tuple[PassedOn, ...]
+    forward_only: tuple[str, ...]
     allowed: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, op: str, direction: str, call: Mapping[str, Any], allowed: Mapping[str, Any]) -> Interface:
+        """``call`` is the library's description (hstujit_operators in hstujit.h)."""
+        arguments = [(entry, Argument.of(entry)) for entry in call["arguments"]]
+        alignment = call.get("alignment")
+
+        def values(key: str) -> dict[str, Any]:
+            return {entry["name"]: entry[key] for entry, _ in arguments if key in entry}
+
+        return cls(
+            op=op,
+            direction=direction,
+            inputs=tuple(argument for _, argument in arguments if not argument.is_output),
+            outputs=tuple(argument for _, argument in arguments if argument.is_output),
+            optional=frozenset(values("optional")),
+            usual=values("usual"),
+            gradients=values("gradient_of"),
+            wanted=values("wanted"),
+            switches=tuple(
+                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]), allowed[name]["default"])
+                for name, names in call["presence"].items()
+            ),
+            forms=tuple(
+                (name, tuple((form["value"], tuple(map(Dimension.of, form["shape"]))) for form in forms))
+                for name, forms in call["forms"].items()
+            ),
+            sizes=tuple(
+                (
+                    name,
+                    tuple(
+                        Axis(axis["argument"], axis["axis"], tuple(axis.get("unless", ())), axis.get("when", ""))
+                        for axis in axes
+                    ),
+                )
+                for name, axes in call["sizes"].items()
+            ),
+            dtypes=tuple((name, tuple(names)) for name, names in call["dtypes"].items()),
+            alignment=(alignment, tuple(sorted(allowed[alignment]["enum"], reverse=True))) if alignment else None,
+            parameters=tuple(Parameter.of(name, allowed[name]) for name in call["keywords"]),
+            rows=tuple((rows["symbol"], rows["keyword"]) for rows in call["rows"]),
+            passed_on=tuple(
+                PassedOn(
+                    passed["argument"],
+                    passed["output"],
+                    passed.get("factor", ""),
+                    passed.get("parameter", ""),
+                    passed.get("value"),
+                )
+                for passed in call.get("passed_on", ())
+            ),
+            forward_only=tuple(call.get("forward_only", ())),
+            allowed=allowed,
+        )
 
     @functools.cached_property
     def deciding(self) -> frozenset[str]:
@@ -102,7 +201,16 @@ class Interface:
         return (*given, *sorted(others, key=_place))
 
     def is_required(self, argument: Argument) -> bool:
-        return argument.name not in self.optional and argument.name not in USUAL
+        return argument.name not in self.optional and argument.name not in self.usual
+
+    def axes(self, chosen: Mapping[str, Any]) -> dict[str, list[Axis]]:
+        """Axes whose size is a parameter, by its name, with these parameters of a call."""
+        return {name: [axis for axis in axes if axis.holds(chosen)] for name, axes in self.sizes}
+
+    def shape_text(self, argument: Argument) -> str:
+        """Of its forms, the one of fewer axes first."""
+        forms = [shape for _, shape in dict(self.forms).get(argument.name, ())] or [argument.shape]
+        return either([text_of_shape(shape) for shape in sorted(forms, key=len)])
 
     @property
     def name(self) -> str:
@@ -129,5 +237,11 @@ def interfaces() -> dict[str, tuple[str, str]]:
     return {
         op if direction == "forward" else op + "_backward": (op, direction)
         for op, entry in operators().items()
-        for direction in entry["arguments"]
+        for direction in entry["calls"]
     }
+
+
+@functools.cache
+def interface(op: str, direction: str) -> Interface:
+    entry = operators()[op]
+    return Interface.of(op, direction, entry["calls"][direction], entry["parameters"]["properties"])

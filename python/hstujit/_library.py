@@ -39,7 +39,6 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "config_describe": [_HANDLE, _TEXT],
     "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
     "op_create_with": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), _OUT],
-    "instance_signature": [_STRING, ctypes.c_int, _TEXT],
     "op_signature": [_HANDLE, _TEXT],
     "prepare": [_HANDLE, ctypes.POINTER(_structs.Problem)],
     "workspace_size": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from ._words import shown
 
-_DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?:\*([A-Za-z_]\w*))?([+-]\d+)?")
+_DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)*)([+-]\d+)?")
 
 
 @dataclass(frozen=True)
 class Dimension:
     """The size of an axis: factor * product of symbols + bias.
 
-    A symbol is a number that the tensors of a call determine, such as L, or an integer argument. ``max_size`` is None
-    where there is no bound.
+    A symbol is a number that the tensors of a call determine, such as L, or an integer argument. In the description of
+    an operator, of which there are many instances, it may be a parameter. ``max_size`` is None where there is no bound.
     """
 
     text: str
@@ -35,8 +35,8 @@ class Dimension:
             raise ValueError(
                 f"the library describes a size as {shown(size)}, which this version of the package cannot read"
             )
-        factor, first, second, bias = match.groups()
-        return cls(size, int(factor or 1), (first, second) if second else (first,), int(bias or 0), max_size)
+        factor, symbols, bias = match.groups()
+        return cls(size, int(factor or 1), tuple(symbols.split("*")), int(bias or 0), max_size)
 
     @property
     def is_constant(self) -> bool:
@@ -108,7 +108,11 @@ class Argument:
 
     @property
     def shape_text(self) -> str:
-        return "(" + ", ".join(dimension.text for dimension in self.shape) + ")"
+        return text_of_shape(self.shape)
+
+
+def text_of_shape(shape: Iterable[Dimension]) -> str:
+    return "(" + ", ".join(dimension.text for dimension in shape) + ")"
 
 
 _SEQUENCES = "L"  # the axis of all sequences' rows

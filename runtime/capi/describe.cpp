@@ -6,6 +6,7 @@
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
+#include "runtime/capi/call_json.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/operations/operation.h"
 
@@ -13,57 +14,6 @@ using namespace hstujit;
 using namespace hstujit::capi;
 
 namespace {
-
-// By direction.
-Json signatures_of(const OpSpec& spec) {
-  Json signatures = Json::object();
-  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    if (spec.supports(direction))
-      signatures[std::string(to_string(direction))] = signature_json(spec.signature(direction));
-  }
-  return signatures;
-}
-
-// Names by direction: what two instances of an operator may have in common, whatever their sizes are.
-Json names_of(const Json& signatures) {
-  Json names = Json::object();
-  for (const auto& [direction, signature] : signatures.items()) {
-    names[direction] = Json::array();
-    for (const Json& argument : signature) names[direction].push_back(argument["name"]);
-  }
-  return names;
-}
-
-// The values that a parameter may have besides its default; of a number, the next one.
-std::vector<Json> other_values(const Json& rules) {
-  std::vector<Json> values;
-  if (!rules.contains("default")) return values;
-  const Json& usual = rules["default"];
-  if (usual.is_boolean()) values.emplace_back(!usual.get<bool>());
-  if (usual.is_number_integer() && !rules.contains("enum")) values.emplace_back(usual.get<int64_t>() + 1);
-  for (const Json& value : rules.value("enum", Json::array())) {
-    if (value != usual) values.push_back(value);
-  }
-  return values;
-}
-
-// The instances that differ from the smallest one in one parameter, and whose launches take other arguments.
-Json variants_of(const OpSpec& smallest, const Json& parameters) {
-  const Json usual = names_of(signatures_of(smallest));
-  Json variants = Json::array();
-  for (const auto& [name, rules] : parameters["properties"].items()) {
-    for (const Json& value : other_values(rules)) {
-      Json instance = smallest.to_json();
-      instance[name] = value;
-      const Result<OpSpecPtr> spec = parse_op_spec(instance, std::string(smallest.op()));
-      if (!spec.ok()) continue;  // it wants another parameter beside it
-      Json signatures = signatures_of(**spec);
-      if (names_of(signatures) == usual) continue;
-      variants.push_back({{"parameter", name}, {"value", value}, {"arguments", std::move(signatures)}});
-    }
-  }
-  return variants;
-}
 
 std::string_view kind_name(EnvKind kind) {
   switch (kind) {
@@ -123,14 +73,10 @@ hstujit_status hstujit_operators(hstujit_text* out) {
     HSTUJIT_REQUIRE(out, "where the text goes");
     Json list = Json::array();
     for (const std::string_view op : operator_names()) {
-      const Json schema = operator_schema(op);
-      HSTUJIT_ASSIGN_OR_RETURN(const OpSpecPtr smallest, smallest_op_spec(op));
-      list.push_back({{"op", op},
-                      {"parameters", schema},
-                      {"arguments", signatures_of(*smallest)},
-                      {"variants", variants_of(*smallest, schema)}});
+      HSTUJIT_ASSIGN_OR_RETURN(const OperatorCall call, operator_call(op));
+      list.push_back({{"op", op}, {"parameters", operator_schema(op)}, {"calls", calls_json(call)}});
     }
-    return give_text(dump_json(list, 2), out);
+    return give_text(dump_json(list), out);
   });
 }
 

@@ -237,16 +237,14 @@ TEST_F(CapiTest, TheLibraryDescribesItself) {
   ASSERT_EQ(hstujit_operators(&text), HSTUJIT_OK);
   const json operators = parse(&text);
   ASSERT_FALSE(operators.empty());
-  EXPECT_FALSE(operators[0]["arguments"]["forward"].empty());
-  std::map<std::string, std::set<std::string>> names;  // of arguments, by operator
-  const auto take = [&](const json& op, const json& signatures) {
-    for (const auto& signature : signatures) {
-      for (const auto& argument : signature) names[op["op"]].insert(argument["name"]);
-    }
-  };
+  std::map<std::string, std::set<std::string>> names;  // of optional arguments, by operator
   for (const json& op : operators) {
-    take(op, op["arguments"]);
-    for (const json& variant : op["variants"]) take(op, variant["arguments"]);
+    for (const json& call : op["calls"]) {
+      EXPECT_FALSE(call["arguments"].empty()) << op["op"];
+      for (const json& argument : call["arguments"]) {
+        if (argument.value("optional", false)) names[op["op"]].insert(argument["name"]);
+      }
+    }
   }
   const std::map<std::string, std::set<std::string>> conditional = {
       {"hstu_attention", {"num_targets", "rab", "attn_scale", "drab", "dattn_scale"}},
@@ -260,12 +258,31 @@ TEST_F(CapiTest, TheLibraryDescribesItself) {
   for (const auto& [op, arguments] : conditional) {
     for (const std::string& name : arguments) EXPECT_TRUE(names[op].contains(name)) << op << " " << name;
   }
-  for (const json& op : operators) {
-    if (op["op"] != "split_2d_jagged") continue;
-    for (const json& variant : op["variants"]) {
-      EXPECT_EQ(variant["arguments"].contains("backward"), variant["parameter"] != "left_only") << variant["parameter"];
-    }
-  }
+  const auto call_of = [&](const char* name, const char* direction) -> const json& {
+    const auto found =
+        std::find_if(operators.begin(), operators.end(), [&](const json& op) { return op["op"] == name; });
+    return found->at("calls").at(direction);
+  };
+  EXPECT_EQ(call_of("split_2d_jagged", "forward")["forward_only"], json({"left_only"}));
+  const json& attention = call_of("hstu_attention", "backward");
+  EXPECT_EQ(attention["sizes"]["attn_dim"][0], (json{{"argument", "q"}, {"axis", 2}}));
+  EXPECT_EQ(attention["dtypes"]["offsets_dtype"], json({"seq_offsets", "num_targets"}));
+  EXPECT_EQ(attention["presence"]["num_targets"], (json{{"given", {"num_targets"}}, {"left_out", json::array()}}));
+  EXPECT_EQ(attention["forms"]["attn_scale"][1], (json{{"value", "scalar"}, {"shape", {1}}}));
+  EXPECT_EQ(attention["alignment"], "alignment");
+  std::map<std::string, json> arguments;
+  for (const json& argument : attention["arguments"]) arguments[argument["name"]] = argument;
+  EXPECT_EQ(arguments["q"]["shape"], json({"L", "heads", "attn_dim"}));
+  EXPECT_EQ(arguments["scaling_seqlen"]["usual"], 0);
+  EXPECT_EQ(arguments["dout"]["gradient_of"], "out");
+  EXPECT_EQ(arguments["drab"]["gradient_of"], "rab");
+  EXPECT_EQ(arguments["drab"]["wanted"], "drab");
+  const json& product = call_of("addmm", "backward");
+  EXPECT_EQ(product["sizes"]["k"][2], (json{{"argument", "mat2"}, {"axis", 1}, {"when", "transpose_mat2"}}));
+  EXPECT_EQ(
+      product["passed_on"][0],
+      (json{
+          {"argument", "input"}, {"output", "out"}, {"factor", "beta"}, {"parameter", "input"}, {"value", "matrix"}}));
   ASSERT_EQ(hstujit_config_schema(&text), HSTUJIT_OK);
   EXPECT_TRUE(parse(&text).contains("properties"));
   ASSERT_EQ(hstujit_environment(&text), HSTUJIT_OK);

@@ -7,7 +7,7 @@ import numpy
 from support import OFFSETS, ROWS, attention, closeness, random
 
 import hstujit
-from hstujit import _interface, _search
+from hstujit import _interface
 
 
 class Attention(unittest.TestCase):
@@ -223,7 +223,7 @@ class Others(unittest.TestCase):
         self.assertGreaterEqual(len(names), 30)
         for name, (op, direction) in names.items():
             function = getattr(hstujit, name)
-            described = _search.interface(op, direction)
+            described = _interface.interface(op, direction)
             for argument in described.inputs:
                 self.assertIn(argument.name, function.__signature__.parameters)
                 self.assertIn(f"    {argument.name}: {argument.doc}", function.__doc__)

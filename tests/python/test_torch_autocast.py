@@ -6,7 +6,7 @@ import unittest
 
 from torch_support import torch
 
-from hstujit import _search
+from hstujit import _interface
 
 if torch:
     import torch_cases
@@ -23,7 +23,7 @@ class Rule(unittest.TestCase):
         """Of the precision of products, or of no fp32 at all, an operator says that it has them."""
         lowered, kept = set(), set()
         for _, op, arguments, keywords in torch_cases.cases():
-            described = _search.interface(op, "forward")
+            described = _interface.interface(op, "forward")
             wide = {name: value.float() if is_16_bits(value) else value for name, value in keywords.items()}
             with torch.autocast("cpu", torch.bfloat16):
                 out = getattr(ops, op)(*(value.float() if is_16_bits(value) else value for value in arguments), **wide)

@@ -181,7 +181,7 @@ def compared(op, outs, count):
     kept = {"attn", "uvqk", "normed_x", "y", "hidden_states"} - {
         "hstu_compute_uqvk": {"uvqk"}, "hstu_preprocess_and_attention": {"attn"}
     }.get(op, set())  # fmt: skip
-    names = [output.name for output in hstujit._search.interface(op, "forward").outputs]
+    names = [output.name for output in hstujit._interface.interface(op, "forward").outputs]
     found = [out for name, out in zip(names, outs) if name not in kept]
     assert len(found) == count, (op, names)
     return found

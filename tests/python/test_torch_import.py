@@ -34,6 +34,36 @@ print(torch.equal(compiled(x), torch.ops.hstujit.layer_norm(x)), "torch._dynamo"
 """
         self.assertEqual(printed(code), "[]\nTrue True\n")
 
+    def test_no_context_and_no_op_is_made(self):
+        code = """
+import torch
+from hstujit._library import library
+called = []
+def counted(name, function):
+    return lambda *arguments: called.append(name) or function(*arguments)
+for name in ("context_create", "op_create_with", "op_from_config", "operators"):
+    setattr(library, f"hstujit_{name}", counted(name, getattr(library, f"hstujit_{name}")))
+import hstujit.torch
+print(called)
+torch.ops.hstujit.layer_norm(torch.randn(3, 16))
+print(*sorted(set(called)))
+"""
+        self.assertEqual(printed(code), "['operators']\ncontext_create op_create_with operators\n")
+
+    def test_it_takes_a_fraction_of_the_time_of_pytorch(self):
+        """0.3 s of processor time at most, and more on a machine on which PyTorch's own import takes longer."""
+        code = """
+import time
+begin = time.process_time()
+import torch
+middle = time.process_time()
+import hstujit.torch
+print(middle - begin, time.process_time() - middle)
+"""
+        times = [tuple(map(float, printed(code).split())) for _ in range(3)]
+        own, others = min(own for _, own in times), min(others for others, _ in times)
+        self.assertLess(own, max(0.3, others / 3))
+
     def test_the_first_call_makes_the_default_context(self):
         code = """
 import os, sys, torch, hstujit.torch

@@ -44,7 +44,7 @@ class Operators(unittest.TestCase):
             required = [
                 a.name for a in operator(name)._schema.arguments if not a.kwarg_only and not a.has_default_value()
             ]
-            launch = [argument.name for argument in hstujit._search.interface(*where).inputs]
+            launch = [argument.name for argument in hstujit._interface.interface(*where).inputs]
             self.assertEqual(required, [argument for argument in launch if argument in required])
             alpha_first = {"add_positional_embeddings": True, "hstu_attention": False}  # as docs/pytorch.md says
             if name in alpha_first:

@@ -59,11 +59,10 @@ def calls():
 def axes_of(function, given):
     """Name and axis of each tensor but where its size says the instance: others are wrong beside it then."""
     name = function._schema.name.removeprefix("hstujit::")
-    described = hstujit._search.interface(*hstujit._interface.interfaces()[name])
-    sizes = dict(described.sizes)
-    for flag, value, others in described.moved:
-        sizes.update(others if given.get(flag) == value else {})
-    origins = {next((axis for axis in axes if given.get(axis[0]) is not None), None) for axes in sizes.values()}
+    described = hstujit._interface.interface(*hstujit._interface.interfaces()[name])
+    sizes = described.axes(given).values()
+    found = (next((axis for axis in axes if given.get(axis.argument) is not None), None) for axes in sizes)
+    origins = {(axis.argument, axis.axis) for axis in found if axis}
     for name, tensor in given.items():
         for axis in range(tensor.dim() if isinstance(tensor, torch.Tensor) else 0):
             if (name, axis) not in origins:
@@ -137,7 +136,7 @@ class Shapes(unittest.TestCase):
         for function, given in calls():
             bound = set()
             name = function._schema.name.removeprefix("hstujit::")
-            for argument in hstujit._search.interface(*hstujit._interface.interfaces()[name]).inputs:
+            for argument in hstujit._interface.interface(*hstujit._interface.interfaces()[name]).inputs:
                 for axis, size in enumerate(argument.shape):
                     tensor = given.get(argument.name)
                     if size.max_size is None or tensor is None or size.symbols in bound:

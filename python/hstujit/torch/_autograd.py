@@ -1,4 +1,4 @@
-"""Derivatives: the backward direction of an operator, whose arguments are found by name."""
+"""Derivatives: the backward direction of an operator, as the library declares it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,6 @@ from ._launch import Launcher
 from ._plan import Plan
 from ._schema import NAMESPACE, positional
 
-# Inputs whose gradient is that of the result, which backward does not return.
-_PASSED_ON = {
-    ("jagged_dense_broadcast_add", "jagged"): "dout",
-    ("bias_add", "x"): "dout",
-    ("hstu_compute_output", "x"): "dout",
-}
-
-
-# The same, but only with this parameter.
-_PASSED_ON_WITH = {("jagged_dense_bmm_broadcast_add", "bias"): ("dout", "elementwise")}
-
-
-# An input whose gradient, where it is a matrix, is that of the result times a number. Backward takes the number, and
-# returns the gradient, of a vector alone.
-_SCALED = {"addmm": ("input", "beta")}
-
-
-# Parameters with another value than which forward has no derivative.
-_WITH_DERIVATIVE = (("left_only", False), ("training", True), ("silu_columns", 0))
-
 
 class Derivative:
     """Forward saves its inputs, and those outputs that backward takes; what else backward needs it computes anew."""
@@ -52,9 +32,10 @@ class Derivative:
         saved = [name for name in self.names if name in tensors and name in backward.positions]
         self.saved_outputs = [(index, name) for index, name in enumerate(outputs) if name in backward.positions]
         numbers = [name for name in self.names if name not in tensors]
-        self.differentiable = [index for index, name in enumerate(outputs) if "d" + name in backward.positions]
+        gradient_of = {of: name for name, of in backward.interface.gradients.items()}
+        self.differentiable = [index for index, name in enumerate(outputs) if name in gradient_of]
         self.others = [index for index in range(len(outputs)) if index not in self.differentiable]
-        gradients = ["d" + outputs[index] for index in self.differentiable]
+        gradients = [gradient_of[outputs[index]] for index in self.differentiable]
         alignments = alignments_of(backward.interface)
         self.alignments = [alignments[name] for name in gradients]
         sources = [*saved, *(name for _, name in self.saved_outputs), *numbers, *gradients]
@@ -69,17 +50,15 @@ class Derivative:
         self.order = _picker(sources.index(name) for name in order)
         self.find_parameters(order)
         results = {argument.name: index for index, argument in enumerate(backward.interface.outputs)}
-        self.results = [results.get("d" + name) for name in self.names]
-        passed_on = {name: which for (op, name), which in _PASSED_ON.items() if op == forward.interface.op}
-        self.passed_on = [gradients.index(passed_on[name]) if name in passed_on else None for name in self.names]
-        self.passed_on_with = [
-            (self.names.index(name), gradients.index(which), parameter)
-            for (op, name), (which, parameter) in _PASSED_ON_WITH.items()
-            if op == forward.interface.op
+        self.results = [results.get(gradient_of.get(name, "")) for name in self.names]
+        self.passed_on = [
+            (passed, self.names.index(passed.argument), gradients.index(gradient_of[passed.output]))
+            for passed in backward.interface.passed_on
         ]
-        # What picks gradients for inputs, by which are wanted and what _PASSED_ON_WITH asks.
+        # What picks gradients for inputs, by which are wanted, passed on and scaled.
         self.choosers: dict[Any, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
-        self.scaled, self.factor = _SCALED.get(forward.interface.op, ("", ""))
+        allowed = forward.interface.allowed
+        self.with_derivative = [(name, allowed[name]["default"]) for name in forward.interface.forward_only]
 
     def find_unused(self, order: list[str]) -> Iterator[tuple[list[int], int]]:
         """Places of inputs that a given output of forward replaces: no bias where there is what follows from it."""
@@ -95,10 +74,12 @@ class Derivative:
         self.kept, self.wanted, self.always = set(), [], {}
         self.switches: list[tuple[str, tuple[int, ...], Any]] = []  # such as bias, which backward does not take
         derived = False
-        for parameter in self.backward.interface.parameters:
+        described = self.backward.interface
+        of = {parameter: described.gradients[gradient] for gradient, parameter in described.wanted.items()}
+        for parameter in described.parameters:
             name = parameter.name
-            if name[0] == "d" and name[1:] in self.names:  # such as drab, where rab is given
-                self.wanted.append((name, self.names.index(name[1:]), order.index(name[1:]), parameter.default))
+            if name in of:  # such as drab, where rab is given
+                self.wanted.append((name, self.names.index(of[name]), order.index(of[name]), parameter.default))
             elif name in switches:
                 brought = tuple(self.names.index(argument) for argument in switches[name].brings)
                 self.switches.append((name, brought, parameter.default))
@@ -153,26 +134,30 @@ class Derivative:
             return (None,) * len(needs)
         numbers, named, derived = ctx.call
         if named:
-            for name, value in _WITH_DERIVATIVE:
+            for name, value in self.with_derivative:
                 if named.get(name, value) != value:
                     raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={named[name]}")
         inputs = self.order((*ctx.saved_tensors, *numbers, *dense, *self.rest))
         for replacing, place in self.unused:
             if inputs[place] is not None and any(inputs[other] is not None for other in replacing):
                 inputs = (*inputs[:place], None, *inputs[place + 1 :])
-        factor: Any = None
-        if self.scaled and named.get(self.scaled) == "matrix":
-            place = self.order_names.index(self.factor)
-            factor, inputs = inputs[place], (*inputs[:place], None, *inputs[place + 1 :])
+        passed: list[tuple[int, torch.Tensor]] = []
+        for rule, index, gradient in self.passed_on:
+            if rule.parameter and named.get(rule.parameter) != rule.value:
+                continue
+            factor: Any = 1
+            if rule.factor:  # which backward does not take then
+                place = self.order_names.index(rule.factor)
+                factor, inputs = inputs[place], (*inputs[:place], None, *inputs[place + 1 :])
+            if needs[index]:
+                passed.append((index, _times(dense[gradient], factor)))
         results = self.op(*inputs, **self.parameters_of(inputs, named, derived, needs))
         made = (results,) if isinstance(results, torch.Tensor) else tuple(results)
-        is_scaled = factor is not None and needs[self.names.index(self.scaled)]
-        scaled = (_times(dense[0], factor),) if is_scaled else ()
-        key = (needs, is_scaled, *[bool(named.get(parameter)) for _, _, parameter in self.passed_on_with])
-        chooser = self.choosers.get(key)
+        indices = tuple([index for index, _ in passed])
+        chooser = self.choosers.get((needs, indices))
         if chooser is None:
-            chooser = self.choosers[key] = self.chooser_of(key, len(made), len(dense))
-        return chooser((None, *made, *dense, *scaled))
+            chooser = self.choosers[needs, indices] = self.chooser_of(needs, indices, len(made))
+        return chooser((None, *made, *[gradient for _, gradient in passed]))
 
     def dense(self, ctx: Any, grads: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
         """Gradients of outputs as backward reads them, none where autograd defines none of them.
@@ -199,24 +184,17 @@ class Derivative:
                 chosen[name] = bool(named.get(name, self.parameters.get(name, default)) and needs[index])
         return chosen
 
-    def chooser_of(self, key: tuple[Any, ...], made: int, dense: int) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    def chooser_of(
+        self, needs: tuple[bool, ...], passed: tuple[int, ...], made: int
+    ) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
         """What picks a gradient for each input that was passed; those behind it need none.
 
-        It picks from None, backward's results, the gradients of forward's, and what of those is scaled.
+        It picks from None, backward's results, and the gradients that are passed on to the inputs ``passed``.
         """
-        needs, is_scaled, *are_passed_on = key
-        gradients = list(self.passed_on)
-        for (index, gradient, _), is_passed_on in zip(self.passed_on_with, are_passed_on):
-            if is_passed_on:
-                gradients[index] = gradient
-        return _picker(
-            0 if not is_needed
-            else 1 + made + dense if is_scaled and name == self.scaled
-            else 1 + made + gradient if gradient is not None
-            else 0 if result is None
-            else 1 + result
-            for name, is_needed, result, gradient in zip(self.names, needs, self.results, gradients)
-        )  # fmt: skip
+        places = [0 if result is None else 1 + result for result in self.results]
+        for place, index in enumerate(passed):
+            places[index] = 1 + made + place
+        return _picker(place if is_needed else 0 for place, is_needed in zip(places, needs))
 
 
 def _picker(indices: Iterable[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

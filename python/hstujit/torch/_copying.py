@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .._interface import interfaces
-from .._search import interface
+from .._interface import interface, interfaces
 from ..errors import InvalidArgumentError
 from ._in_place import alignments_of, is_traced, readable
 from ._schema import NAMESPACE, positional

@@ -12,9 +12,10 @@ class, the dispatcher decides as for every operator.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd import forward_ad as _forward_ad
@@ -23,6 +24,9 @@ from .._interface import Interface
 from ..errors import Error, InvalidArgumentError
 from ._guards import guards, overrides_of, profilers, registered_kernels
 from ._schema import function_of
+
+if TYPE_CHECKING:
+    from ._autograd import Recorder
 
 _has_torch_function = torch._C._has_torch_function
 _is_grad_enabled = torch.is_grad_enabled
@@ -41,16 +45,27 @@ class Front:
         packet: the operator, as ``torch.ops`` has it.
         below: the operator below autograd.
         raised_as: the exception of this package behind one of PyTorch.
+        recorder: gives what records calls of the operator.
     """
 
-    recorded: Callable[..., Any]  # the operator with a node of the graph
-
-    def __init__(self, described: Interface, packet: Any, below: Callable[..., Any], raised_as: Raised) -> None:
-        self.described = described
+    def __init__(
+        self,
+        described: Interface,
+        packet: Any,
+        below: Callable[..., Any],
+        raised_as: Raised,
+        recorder: Callable[[], Recorder],
+    ) -> None:
+        self.described, self.recorder = described, recorder
         self.packet, self.op, self.below, self.raised_as = packet, packet._op, below, raised_as
         arguments = packet.default._schema.arguments
         self.overrides = frozenset(overrides_of(described.name))
         self.flags = frozenset(argument.name for argument in arguments if str(argument.type) == "bool")
+
+    @functools.cached_property
+    def recorded(self) -> Callable[..., Any]:
+        """The operator with a node of the graph."""
+        return self.recorder().recorded
 
     def call(self, is_recorded: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Of calls of which it is known already, ``is_recorded``; the others may be, too."""

@@ -165,11 +165,9 @@ class Launcher:
         required = (argument.is_tensor and argument.name not in interface.optional for argument in interface.inputs)
         self.required = tuple(name for name, is_required in zip(self.positions, required) if is_required)
         self.first = self.positions[self.required[0]]
-        of_sizes = [axes for _, axes in interface.sizes]
-        of_sizes += [axes for _, _, others in interface.moved for axes in others.values()]
-        self.axes = tuple(dict.fromkeys((self.positions[name], axis) for axes in of_sizes for name, axis in axes))
-        self.forms = tuple(self.positions[name] for name, _ in interface.choices)
-        self.key_of = self.compile_key()
+        of_sizes = (axis for _, axes in interface.sizes for axis in axes)
+        self.axes = tuple(dict.fromkeys((self.positions[axis.argument], axis.axis) for axis in of_sizes))
+        self.forms = tuple(self.positions[name] for name, _ in interface.forms)
 
     def plan(self, inputs: tuple[Any, ...], parameters: tuple[Any, ...]) -> LaunchPlan:
         context = default_context()
@@ -201,7 +199,8 @@ class Launcher:
                     f"on {first.device}, and {name} is on {value.device}"
                 )
 
-    def compile_key(self) -> Callable[..., Any]:
+    @functools.cached_property
+    def key_of(self) -> Callable[..., Any]:
         """A function that gives what a plan follows from: data types, ranks, sizes of the instance, what is there."""
         names = [f"i{index}" for index in range(len(self.is_tensor))]
         optional = [argument.name in self.interface.optional for argument in self.interface.inputs]

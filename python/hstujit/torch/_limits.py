@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from .._interface import Interface
-from .._search import interface
+from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._explained import Calling
@@ -133,9 +132,10 @@ def _sizes(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     ranks = {argument.name: len(argument.shape) for argument in described.inputs if argument.is_tensor}
     for parameter, axes in described.sizes:
         least, most, step, wanted = _wanted(described.allowed[parameter])
-        for argument, axis in axes:
-            if name := own.get(argument):
-                yield name, axis - ranks[argument], least, most, step, f"{parameter} of {name} not {wanted}"
+        for axis in axes:
+            if (name := own.get(axis.argument)) and axis.holds({}):
+                place = axis.axis - ranks[axis.argument]
+                yield name, place, least, most, step, f"{parameter} of {name} not {wanted}"
 
 
 def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:

@@ -5,14 +5,14 @@ All of it follows from the interface of each operator, as the functions for arra
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torch
 
 from .._instances import with_flag
-from .._interface import Interface, interfaces
-from .._search import interface
+from .._interface import Interface, interface, interfaces
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
@@ -20,11 +20,8 @@ from ._build import tag_caches
 from ._direct import DirectCalls, direct_calls
 from ._launch import Launcher
 from ._native import Library, native_library
-from ._schema import NAMESPACE, function_of, schema_of
+from ._schema import NAMESPACE, function_of, schema_of, when_called
 from ._shapes import check_shapes
-
-if TYPE_CHECKING:
-    from ._front import Front
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
@@ -58,40 +55,59 @@ def _fake(launcher: Launcher) -> Callable[..., Any]:
     return function_of(launcher.interface, body)
 
 
+def _autocast(described: Interface, name: str, key: str) -> Callable[..., Any]:
+    return when_called(lambda: autocast_of(described, _operator(name), key))
+
+
 def _define(described: Interface, name: str) -> None:
     library.define(schema_of(described, name), tags=(torch.Tag.pt2_compliant_tag,))
     for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(name, autocast_of(described, _operator(name), key), key)
+        library.impl(name, _autocast(described, name, key), key)
 
 
-class _Registered(NamedTuple):
-    launcher: Launcher
-    compute: Callable[..., Any]  # what computes it where nothing but its kernels is left to be called
-    front: Front | None  # with kernels in C++
+def _register(
+    described: Interface, native: Library | None, calls: DirectCalls | None, launchers: dict[str, Launcher]
+) -> None:
+    """Registers an operator with its schema, kernels, fake implementation, derivative and autocast.
 
-
-def _register(described: Interface, native: Library | None, calls: DirectCalls | None) -> _Registered:
-    """An operator with its schema, kernels, fake implementation and autocast."""
-    launcher, name = Launcher(described), described.name
+    What is Python's alone is made when it is first called.
+    """
+    name = described.name
+    launcher = launchers[name] = Launcher(described)
     _define(described, name)
-    torch.library.register_fake(f"{NAMESPACE}::{name}", _fake(launcher), lib=library)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", when_called(lambda: _fake(launcher)), lib=library)
+
+    @functools.cache
+    def recorder() -> Recorder:
+        rule = _derivative_of(launcher, launchers.get(described.op + "_backward"))
+        return Recorder(_operator(name), rule, described, compute)
+
     if native is None:
-        kernel = function_of(described, launcher.run)
+        compute = function_of(described, launcher.run)
         for key in ("CPU", "CUDA"):
-            library.impl(name, kernel, key)
-        return _Registered(launcher, kernel, None)
+            library.impl(name, compute, key)
+    else:
+        compute = _register_native(launcher, native, calls, recorder)
+    library.impl(name, when_called(lambda: recorder().kernel()), "Autograd", with_keyset=True)
+
+
+def _register_native(
+    launcher: Launcher, native: Library, calls: DirectCalls | None, recorder: Callable[[], Recorder]
+) -> Callable[..., Any]:
+    """Registers kernels in C++. What computes the operator where nothing but its kernels is left to be called."""
     from ._front import Front  # of functions that PyTorch 2.10 has
 
-    below = _name_below(name)
+    described = launcher.interface
+    name, below = described.name, _name_below(described.name)
     _define(described, below)
     index = native.add(launcher, [name, below])
     library.impl(below, torch.library.fallthrough_kernel, "Autograd")
     library.impl(below, _redirected(_operator(name)), "Python", with_keyset=True)
     op = _operator(below)._op
-    front = Front(described, _packet(name), op, _raised_as(described, native))
+    front = Front(described, _packet(name), op, _raised_as(described, native), recorder)
     if calls is None:
         front.install(None)
-        return _Registered(launcher, front.computed, front)
+        return front.computed
     direct, inner = calls.functions(index, front.otherwise)
     front.install(direct)
 
@@ -99,7 +115,7 @@ def _register(described: Interface, native: Library | None, calls: DirectCalls |
         result = inner(*inputs, **named)
         return front.computed(*inputs, **named) if result is NotImplemented else result
 
-    return _Registered(launcher, compute, front)
+    return compute
 
 
 def _redirected(op: Any) -> Callable[..., Any]:
@@ -127,7 +143,8 @@ def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError]
         raised = native.raised_as(error)
         return raised and with_flag(described, raised)
 
-    return raised_as if described.moved else native.raised_as
+    is_moved = any(axis.when for _, axes in described.sizes for axis in axes)
+    return raised_as if is_moved else native.raised_as
 
 
 class _Namespace(torch._ops._OpNamespace):
@@ -149,13 +166,7 @@ def register_all() -> str:
     getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()
     calls = direct_calls(native) if native is not None else None
-    made = {name: _register(interface(*where), native, calls) for name, where in interfaces().items()}
-    for name, registered in made.items():
-        launcher = registered.launcher
-        backward = made.get(launcher.interface.op + "_backward")
-        rule = _derivative_of(launcher, backward and backward.launcher)
-        recorder = Recorder(_operator(name), rule, launcher.interface, registered.compute)
-        library.impl(name, recorder.kernel(), "Autograd", with_keyset=True)
-        if registered.front is not None:
-            registered.front.recorded = recorder.recorded
+    launchers: dict[str, Launcher] = {}
+    for where in interfaces().values():
+        _register(interface(*where), native, calls, launchers)
     return "native" if native is not None else "python"

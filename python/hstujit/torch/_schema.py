@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._interface import USUAL, Interface
+from .._interface import Interface
 from ..signature import Argument
 
 NAMESPACE = "hstujit"
@@ -15,22 +16,24 @@ _TYPES = {"tensor": "Tensor", "float": "float", "int": "SymInt"}
 Entry = tuple[str, str, Any]
 
 
-def positional(described: Interface) -> list[Entry]:
+@functools.cache
+def positional(described: Interface) -> tuple[Entry, ...]:
     """In the order of the function for arrays."""
 
     def entry(argument: Argument) -> Entry:
         type_ = _TYPES[argument.kind]
         if argument.name in described.optional:
             return argument.name, type_ + "?", None
-        return argument.name, type_, USUAL.get(argument.name, ...)
+        return argument.name, type_, described.usual.get(argument.name, ...)
 
-    return [entry(argument) for argument in described.call_order]
+    return tuple(entry(argument) for argument in described.call_order)
 
 
-def keywords(described: Interface) -> list[Entry]:
+@functools.cache
+def keywords(described: Interface) -> tuple[Entry, ...]:
     """Parameters, then rows of outputs."""
-    parameters = [(p.name, p.type, ... if p.default is None else p.default) for p in described.parameters]
-    return parameters + [(keyword, "SymInt?", None) for _, keyword in described.rows]
+    parameters = ((p.name, p.type, ... if p.default is None else p.default) for p in described.parameters)
+    return *parameters, *((keyword, "SymInt?", None) for _, keyword in described.rows)
 
 
 def schema_of(described: Interface, name: str) -> str:
@@ -60,6 +63,12 @@ def function_of(described: Interface, body: Callable[[Any, Any, Any], Any]) -> C
     scope: dict[str, Any] = {"body": body}
     exec(source, scope)  # of names that are the library's
     return scope[described.name]
+
+
+def when_called(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """A function that is made by its first call: a process calls few of the functions that PyTorch wants registered."""
+    made = functools.cache(make)
+    return lambda *args, **kwargs: made()(*args, **kwargs)
 
 
 def _arguments(described: Interface, text: Callable[[str, str, Any], str]) -> str:

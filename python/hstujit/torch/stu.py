@@ -12,7 +12,7 @@ import torch
 
 from .._checked import checked, named
 from .._instances import LARGEST_COUNT
-from .._search import interface
+from .._interface import interface
 from .._words import counted, kind_of, shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import drawn_seed, integers_as, is_cast
