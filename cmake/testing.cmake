@@ -123,8 +123,7 @@ endfunction()
 # Every folder of tests/ that registers tests, or those of HSTUJIT_TEST_FOLDERS.
 function(hstujit_add_tests)
   add_subdirectory(${PROJECT_SOURCE_DIR}/tests/fakes ${PROJECT_BINARY_DIR}/tests/fakes)
-  file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt
-       ${PROJECT_SOURCE_DIR}/tests/operators/*/CMakeLists.txt)
+  file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt)
   foreach(list IN LISTS lists)
     cmake_path(GET list PARENT_PATH folder)
     cmake_path(GET folder FILENAME name)
