@@ -6,14 +6,18 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz clean deps
+.PHONY: build test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz ci nightly \
+        clean deps
 
 build: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 
-test: build
-	ctest --preset $(PRESET) --parallel $(JOBS)
+# All tests, or those with one of the labels of cmake/testing.cmake: LABEL=threads.
+test: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) $(LABEL:%=--target hstujit_tests_%)
+	ctest --preset $(PRESET) --parallel $(JOBS) $(LABEL:%=--label-regex %)
 
 # Installs and builds by itself, then shows everything that this machine can do, in a cache of its own.
 demo:
@@ -59,17 +63,25 @@ format-check: deps
 lint: build
 	tools/lint.sh $(BUILD)
 
-# What holds no MLIR, under the address, undefined-behaviour and thread sanitizers.
+# What holds no MLIR, under the address and undefined-behaviour sanitizers; what has threads, under the thread
+# sanitizer.
 sanitize:
 	$(MAKE) test PRESET=asan
-	$(MAKE) test PRESET=tsan
+	$(MAKE) test PRESET=tsan LABEL=threads
 
-# Every parser of bytes that others may have written, SECONDS_EACH seconds each, one a core at a time.
+# Every parser of bytes that others may have written, SECONDS_EACH seconds each, one a core at a time; with 0 the seeds
+# alone.
 fuzz: PRESET = asan
 fuzz: deps
 	cmake --preset asan
 	cmake --build --preset asan --target hstujit_fuzzers --parallel $(JOBS)
 	tools/fuzz.sh build/asan $(TARGETS)
+
+# Continuous integration, which every change passes, and what takes too long for that (CONTRIBUTING.md).
+ci:
+	.ci/run
+nightly:
+	.ci/run nightly
 
 clean:
 	rm -rf build

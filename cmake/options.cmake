@@ -9,7 +9,6 @@ set(HSTUJIT_LLVM_VERSION "" CACHE STRING
 if(NOT HSTUJIT_UNITY MATCHES "^(tests|all)?$")
   message(FATAL_ERROR "HSTUJIT_UNITY is \"${HSTUJIT_UNITY}\"; it may be tests, all or empty")
 endif()
-set(HSTUJIT_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, as a list; empty: all")
 option(HSTUJIT_FUZZ "Build the targets of tests/fuzz for libFuzzer, too (needs clang)" OFF)
 set(HSTUJIT_SANITIZE "" CACHE STRING "Sanitizers, separated by commas: address,undefined or thread")
 

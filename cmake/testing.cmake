@@ -1,11 +1,14 @@
-# hstujit_test(NAME name SOURCES ... [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf ...] [TIMEOUT seconds]
+# hstujit_test(NAME name SOURCES ... [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|memory|threads ...] [TIMEOUT seconds]
 #              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [UNITY])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
-# the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared library. DEPENDS
-# are targets that must be built first (a library opened with dlopen, a tool).
+# the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared
+# library. DEPENDS are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
 # UNITY: the sources can be compiled together (cmake/library.cmake). EMULATES: they run kernels with tests/emulation/.
+# LABELS: each is also a target, hstujit_tests_<label>, of the programs that have it. `memory` is what CI runs under the
+# address sanitizer, and `threads` under the thread sanitizer. CTest knows several as one, "cpu+memory", which the regular
+# expressions of `ctest -L` find by either.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
@@ -25,18 +28,26 @@ target_compile_definitions(hstujit_test_paths PRIVATE HSTUJIT_SOURCE_DIR="${PROJ
 
 # All test programs and what they depend on.
 add_custom_target(hstujit_tests)
+add_custom_target(hstujit_tests_memory)
+add_custom_target(hstujit_tests_threads)
 
-# How emulated kernels are compiled. The headers that each includes are compiled once, where g++ looks first.
+# How emulated kernels are compiled, besides -I (tests/emulation/emulated_kernel.cpp). The headers that each includes are
+# compiled once, where g++ looks first.
 set(hstujit_emulation_folder ${PROJECT_BINARY_DIR}/emulation)
-string(CONCAT hstujit_emulation_flags "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -I${hstujit_emulation_folder} "
-       "-I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/templates")
+set(hstujit_emulation_flags "-std=c++20 -O1 -w -fPIC -fvisibility=hidden -fpch-preprocess")
+set(hstujit_emulation_launcher)
+if(HSTUJIT_CCACHE)
+  list(JOIN HSTUJIT_CCACHE_SETTINGS " " settings)
+  set(hstujit_emulation_launcher "${settings} ${HSTUJIT_CCACHE}")
+endif()
 foreach(header cuda_emulation.h hopper_emulation.h)
   separate_arguments(command UNIX_COMMAND "${CMAKE_CXX_COMPILER} ${hstujit_emulation_flags}")
+  list(APPEND command -I${hstujit_emulation_folder} -I${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}/templates)
   set(compiled ${hstujit_emulation_folder}/tests/emulation/${header}.gch)
   file(MAKE_DIRECTORY ${hstujit_emulation_folder}/tests/emulation)
   add_custom_command(
     OUTPUT ${compiled}
-    COMMAND ${command} -MD -MF ${compiled}.d -MT ${compiled} -x c++-header ${PROJECT_SOURCE_DIR}/tests/emulation/${header} -o ${compiled}
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${command} -MD -MF ${compiled}.d -MT ${compiled} -x c++-header ${PROJECT_SOURCE_DIR}/tests/emulation/${header} -o ${compiled}
     DEPFILE ${compiled}.d
     VERBATIM)
   list(APPEND hstujit_emulation_headers ${compiled})
@@ -85,7 +96,8 @@ function(hstujit_test)
     set(emulation ${PROJECT_SOURCE_DIR}/tests/emulation)
     target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)
     set_source_files_properties(${emulation}/emulated_kernel.cpp PROPERTIES COMPILE_DEFINITIONS
-      "HSTUJIT_CXX=\"${CMAKE_CXX_COMPILER}\";HSTUJIT_EMULATION_FLAGS=\"${hstujit_emulation_flags}\"")
+      "HSTUJIT_CXX=\"${CMAKE_CXX_COMPILER}\";HSTUJIT_EMULATION_FLAGS=\"${hstujit_emulation_flags}\";HSTUJIT_EMULATION_LAUNCHER=\"${hstujit_emulation_launcher}\"")
+    hstujit_optimise_for_speed(${emulation}/cuda_emulation.cpp ${emulation}/hopper_emulation.cpp)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/templates)
     target_compile_options(${target} PRIVATE -Wno-unknown-pragmas)
     set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
@@ -98,10 +110,16 @@ function(hstujit_test)
   if(NOT ARG_LABELS)
     set(ARG_LABELS cpu)
   endif()
+  foreach(label IN LISTS ARG_LABELS)
+    if(TARGET hstujit_tests_${label})
+      add_dependencies(hstujit_tests_${label} ${target})
+    endif()
+  endforeach()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  set(properties LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  list(JOIN ARG_LABELS "+" labels)  # gtest_discover_tests takes no list
+  set(properties LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT})
   if(ARG_ENVIRONMENT)
     list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
   endif()
@@ -113,17 +131,13 @@ function(hstujit_test)
                        PROPERTIES ${properties})
 endfunction()
 
-# Every folder of tests/ that registers tests, or those of HSTUJIT_TEST_FOLDERS.
+# Every folder of tests/ that registers tests.
 function(hstujit_add_tests)
   add_subdirectory(${PROJECT_SOURCE_DIR}/tests/fakes ${PROJECT_BINARY_DIR}/tests/fakes)
-  file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt
-       ${PROJECT_SOURCE_DIR}/tests/operators/*/CMakeLists.txt)
+  file(GLOB lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt)
   foreach(list IN LISTS lists)
     cmake_path(GET list PARENT_PATH folder)
     cmake_path(GET folder FILENAME name)
-    if(HSTUJIT_TEST_FOLDERS AND NOT name IN_LIST HSTUJIT_TEST_FOLDERS)
-      continue()
-    endif()
     if(NOT name STREQUAL "fakes")
       add_subdirectory(${folder} ${PROJECT_BINARY_DIR}/tests/${name})
     endif()

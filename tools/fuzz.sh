@@ -2,7 +2,7 @@
 # Runs the libFuzzer programs of a build (preset asan), side by side, and says what each did.
 #   tools/fuzz.sh BUILD_FOLDER [TARGET ...]   all targets when none is given
 #
-# SECONDS_EACH: how long each runs (60). JOBS: how many run at a time (one per core).
+# SECONDS_EACH: how long each runs (60); 0 runs the inputs that are there, each once. JOBS: how many run at a time (one per core).
 # Begins with the seeds of tests/fuzz/corpus and with what earlier runs found in BUILD_FOLDER/corpus, which grows. An input
 # that crashes, hangs (over 5 s), leaks or takes over 2 GB lies in BUILD_FOLDER/findings/TARGET afterwards, and its log
 # beside it; exit 1 then. Such an input becomes a seed of tests/fuzz/corpus/TARGET with the change that mends it.
@@ -25,9 +25,10 @@ fi
 
 # run_target NAME: its log goes to findings/NAME.log.
 run_target() {
-  local name=$1 seeds=tests/fuzz/corpus/$1
+  local name=$1 seeds=tests/fuzz/corpus/$1 bound=-max_total_time=$seconds
+  if [ "$seconds" = 0 ]; then bound=-runs=0; fi
   mkdir -p "$build/corpus/$name" "$build/findings/$name"
-  UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzzers/fuzz_$name" -dict=tests/fuzz/json.dict -max_total_time="$seconds" -max_len=16384 \
+  UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzzers/fuzz_$name" -dict=tests/fuzz/json.dict "$bound" -max_len=16384 \
     -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$build/findings/$name/" \
     "$build/corpus/$name" "$seeds" >"$build/findings/$name.log" 2>&1
   echo $? >"$build/findings/$name.code"

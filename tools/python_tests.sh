@@ -3,7 +3,9 @@
 # PyTorch into an environment of their own, and runs all tests there: none may be skipped but those that need a GPU.
 # `make test-python` builds first.
 #
-#   tools/python_tests.sh BUILD     build/release, for instance
+#   tools/python_tests.sh BUILD                    build/release, for instance
+#   tools/python_tests.sh BUILD --python-kernels   then those of PyTorch again with kernels in Python, which PyTorch before
+#                                                  2.10 has (docs/pytorch.md)
 #
 # PyPI's PyTorch is some 3 GB, which stay in build/python; TORCH is what pip is asked for.
 set -euo pipefail
@@ -35,26 +37,23 @@ export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
-# Those that take longest run beside all others, and these again with kernels in Python, which PyTorch before 2.10 has
-# (docs/pytorch.md): each process is one thread for most of its time.
+# Those that take longest run beside all others: each process is one thread for most of its time.
 longest=(torch_ranker torch_operators torch_compile torch_dropout torch_native torch_stu_instances torch_stu
   torch_public_layer)
 mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |
   grep -vxF "$(printf '%s\n' "${longest[@]}")")
 run() { "$environment/bin/python" tests/python/run.py "$@"; }
 beside=$build/python-tests.log
-(
-  code=0
-  run "${others[@]}" || code=$?
-  echo "==== with kernels in Python"
-  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_dropout torch_patch \
-    torch_public torch_public_layer torch_fallback torch_native torch_driver || code=$?
-  exit "$code"
-) >"$beside" 2>&1 &
+run "${others[@]}" >"$beside" 2>&1 &
 process=$!
 code=0
 run "${longest[@]}" || code=$?
 wait "$process" || code=$?
 echo "==== the others"
 cat "$beside"
+if [ "${2:-}" = --python-kernels ]; then
+  echo "==== with kernels in Python"
+  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_dropout torch_patch \
+    torch_public torch_public_layer torch_fallback torch_native torch_driver || code=$?
+fi
 exit "$code"

@@ -17,6 +17,7 @@
 #include "compiler/support/json.h"
 #include "tests/emit/emit_with.h"
 #include "tests/emit/toy_operator.h"
+#include "tests/nvrtc/kept_results.h"
 #include "tests/passes/attention_cases.h"
 #include "tests/paths.h"
 
@@ -93,7 +94,8 @@ TEST(Source, CompilesForEverySkeletonAndScore) {
         const auto kernel = emit_kernel(HstuAttentionSpec(params), Direction::kForward, config, device);
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
-        const auto output = (*nvrtc)->compile(compile_input(kernel->source, kernel->plan, arch), &log);
+        const auto output =
+            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, arch), &log);
         EXPECT_TRUE(output.ok()) << name << ", " << config.skeleton << ": "
                                  << (output.ok() ? "" : output.status().message()) << log;
       }

@@ -130,13 +130,16 @@ void evaluate(const Pending& pending) {
     }
   }
   const Descriptor b(p.b);
-  for (int i = 0; i < p.n / 2; ++i) {
-    const unsigned n = static_cast<unsigned>(i) / 4 * 8 + 2 * t + static_cast<unsigned>(i) % 2;
-    double sum = p.accumulate ? p.sums[i] : 0;
+  for (unsigned pair = 0; pair < static_cast<unsigned>(p.n) / 4; ++pair) {
+    // A column of b makes the sums of two rows, which are two apart in p.sums.
+    const unsigned first = pair / 2 * 4 + pair % 2, n = pair / 2 * 8 + 2 * t + pair % 2;
+    double sums[2];
+    for (unsigned half = 0; half < 2; ++half) sums[half] = p.accumulate ? p.sums[first + half * 2] : 0;
     for (unsigned k = 0; k < 16; ++k) {
-      sum += a[i % 4 / 2][k] * element_at(p.bf16, p.b_transposed ? b.column(n, k) : b.line(n, k));
+      const double element = element_at(p.bf16, p.b_transposed ? b.column(n, k) : b.line(n, k));
+      for (unsigned half = 0; half < 2; ++half) sums[half] += a[half][k] * element;
     }
-    p.sums[i] = static_cast<float>(sum);
+    for (unsigned half = 0; half < 2; ++half) p.sums[first + half * 2] = static_cast<float>(sums[half]);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "compiler/emit/source.h"
 #include "compiler/nvrtc/nvrtc.h"
+#include "tests/nvrtc/kept_results.h"
 
 namespace hstujit {
 
@@ -26,7 +27,7 @@ class CompiledKernels : public testing::Test {
   void expect_fits(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
     const auto kernel = emit_kernel(spec, direction, config, device);
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
-    const auto output = nvrtc_->compile(compile_input(kernel->source, kernel->plan, device.arch));
+    const auto output = compile_once(results_, *nvrtc_, compile_input(kernel->source, kernel->plan, device.arch));
     ASSERT_TRUE(output.ok()) << output.status().message();
     std::string rejects;
     for (const auto& reject : output->rejects) rejects += reject.reason + ": " + reject.detail + "\n";
@@ -34,6 +35,7 @@ class CompiledKernels : public testing::Test {
   }
 
   std::shared_ptr<const Nvrtc> nvrtc_;
+  const KeptResults results_;
 };
 
 }  // namespace hstujit

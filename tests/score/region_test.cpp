@@ -6,6 +6,7 @@
 #include "compiler/passes/region_functions.h"
 #include "compiler/plan/search_space.h"
 #include "mlir/IR/Verifier.h"
+#include "tests/nvrtc/kept_results.h"
 #include "tests/passes/attention_cases.h"
 #include "tests/passes/evaluate.h"
 #include "tests/score/positional_score.h"
@@ -79,7 +80,8 @@ TEST(PositionalScore, KernelsCompile) {
                 : " void score_grad(float x, const At& at, const Params& params, float& y, float& dy) {";
         EXPECT_NE(kernel->source.find(function), std::string::npos);
         std::string log;
-        const auto output = (*nvrtc)->compile(compile_input(kernel->source, kernel->plan, device.arch), &log);
+        const auto output =
+            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
         EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
         if (!output.ok()) continue;
         // A skeleton counts the registers of built-in scores: others may spill. Products must not wait.

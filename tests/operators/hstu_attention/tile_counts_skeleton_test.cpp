@@ -1,6 +1,4 @@
 // KV tiles that cost models count, against the mask itself.
-#include "templates/attention/host/tile_counts.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "templates/attention/host/mask_shape.h"
+#include "templates/attention/host/tile_counts.h"
 
 namespace hstujit {
 namespace {
