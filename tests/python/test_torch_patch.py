@@ -1,6 +1,8 @@
 """Functions with public names in the places that packages have for them."""
 
 import importlib
+import sys
+import types
 import unittest
 
 from torch_support import import_scratch_packages, torch
@@ -93,6 +95,18 @@ class Patch(unittest.TestCase):
         self.assertTrue(torch.equal(self.model.hstu_mha(**self.arguments), expected))
         self.assertTrue(torch.equal(self.model.hstu_mha(*self.arguments.values(), True, kernel=None), expected))
         self.assertIs(self.model.hstu_mha, self.attention.hstu_mha)
+
+    def test_modules_of_a_model_have_ours_whatever_they_are_called(self):
+        model = types.ModuleType("ranker_of_a_user")
+        model.attend = self.attention.hstu_mha
+        sys.modules[model.__name__] = model
+        self.addCleanup(sys.modules.pop, model.__name__)
+        theirs = model.attend
+        hstujit.torch.patch("generative_recommenders")
+        self.assertIs(model.attend, self.attention.hstu_mha)
+        self.assertIsNot(model.attend, theirs)
+        hstujit.torch.unpatch()
+        self.assertIs(model.attend, theirs)
 
     def test_twice_is_once_and_unpatch_puts_all_back(self):
         first = hstujit.torch.patch("generative_recommenders")

@@ -102,7 +102,7 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
             )
         for kernel in sorted(names - kernels):
             raise errors.InvalidArgumentError(not_allowed("keep", kernel, sorted(kernels)))
-        _exchange(package, {id(new.original): new.ours for new in made})
+        _exchange({id(new.original): new.ours for new in made})
         _active.extend(made)
         _kept[package].names = names
     return replace(report, replaced=tuple(report.calls))
@@ -121,7 +121,7 @@ def unpatch(package: str | None = None) -> tuple[str, ...]:
     with _lock:
         for name in PACKAGES:
             ours = [active for active in _active if active.package == name and package in (None, name)]
-            _exchange(name, {id(active.ours): active.original for active in ours})
+            _exchange({id(active.ours): active.original for active in ours})
             for active in ours:
                 _active.remove(active)
                 back.append(f"{active.original.__module__}.{active.original.__name__}")
@@ -189,14 +189,16 @@ def _differs(original: Function, substitute: Substitute | None) -> str:
     return ""
 
 
-def _exchange(package: str, functions: dict[int, Function]) -> None:
+def _exchange(functions: dict[int, Function]) -> None:
     """Each function, by its id, for another one, in every module that has it: modules import functions by name.
+
+    A model's modules do, too, whatever they are called.
 
     All of them, or none where a module does not let itself be changed.
     """
     done: list[tuple[ModuleType, str, Function]] = []
     try:
-        for module in _modules_of(package):
+        for module in _modules():
             for attribute, value in list(vars(module).items()):
                 if id(value) in functions:
                     setattr(module, attribute, functions[id(value)])
@@ -207,12 +209,13 @@ def _exchange(package: str, functions: dict[int, Function]) -> None:
         raise
 
 
-def _modules_of(package: str) -> list[ModuleType]:
-    """Those that are imported. Python takes None there, and anything else, for a module."""
+def _modules() -> list[ModuleType]:
+    """Those that are imported, but for ours. Python takes None there, and anything else, for a module."""
+    ours = __package__.partition(".")[0]
     return [
         module
         for name, module in list(sys.modules.items())
-        if (name == package or name.startswith(package + ".")) and isinstance(module, ModuleType)
+        if name.partition(".")[0] != ours and isinstance(module, ModuleType)
     ]
 
 
