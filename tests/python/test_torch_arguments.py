@@ -104,6 +104,17 @@ class Functions(unittest.TestCase):
             self.refused("x.shape[1] is 0; it must be width, from 1 to 16384",
                          lambda norm=norm: norm(self.x[:, :0], none, none))  # fmt: skip
 
+    def test_two_dense_sides(self):
+        for left_rows, right_rows in ((2, 3), (0, 3), (2, 0), (0, 0)):
+            left, right = torch_cases.tensor(4 * left_rows, 8), torch_cases.tensor(4 * right_rows, 8)
+            lengths = {"max_len_left": left_rows, "max_len_right": right_rows}
+            with self.subTest(**lengths):
+                rows = functional.concat_2D_jagged(values_left=left, values_right=right, **lengths)
+                both = left.view(4, left_rows, 8), right.view(4, right_rows, 8)
+                self.assertTrue(torch.equal(rows, torch.cat(both, 1).view(-1, 8)))
+                again = functional.split_2D_jagged(8, rows, **lengths)
+                self.assertTrue(torch.equal(again[0], left) and torch.equal(again[1], right))
+
     def test_shapes_of_padded_rows_are_those_of_the_call(self):
         offsets = torch_cases.offsets()
         width = "it must be width, from 1 to 16384"
@@ -175,6 +186,24 @@ class Functions(unittest.TestCase):
             ("prefix_offsets[0] is 1", lambda: l2(5, x, wrong, 5, x, offsets, 0)),
             ("contextual_seq_len is -1", lambda: l2(5, x, offsets, 5, x, offsets, -1)),
             ("values_right.shape[1] is 8", lambda: tzrec.concat_2D_jagged(x, x[:, :8], 5, 5, offsets, offsets)),
+            ("values.shape[0] is 8; it must be a multiple of max_len_left + max_len_right = 5",
+             lambda: functional.split_2D_jagged(5, x, max_len_left=2, max_len_right=3)),
+            ("values.shape[0] is 8; it must be 0, as many rows as sequences of no rows have",
+             lambda: functional.split_2D_jagged(5, x, max_len_left=0, max_len_right=0)),
+            ("total_len_right is 9; it must be from 0 to values.shape[0] = 8",
+             lambda: functional.split_2D_jagged(8, x, None, 9, offsets_left=offsets, offsets_right=offsets)),
+            ("values_left.shape[0] is 7; it must be a multiple of max_len_left = 2",
+             lambda: functional.concat_2D_jagged(
+                 values_left=x[:7], values_right=x[:6], max_len_left=2, max_len_right=3)),
+            ("values_left.shape[0] is 8; it must be 4, as many rows as the sequences of values_right have",
+             lambda: functional.concat_2D_jagged(
+                 values_left=x, values_right=x[:6], max_len_left=2, max_len_right=3)),
+            ("seed is True; it must be an integer, or a tensor (1) of int64",
+             lambda: functional.hstu_norm_mul_dropout(
+                 x, x, self.weight, self.weight, 1e-5, 0.5, True, seed=True)),
+            ("seed is 9223372036854775808; it must be an integer of 64 bits",
+             lambda: functional.hstu_norm_mul_dropout(
+                 x, x, self.weight, self.weight, 1e-5, 0.5, True, seed=2**63)),
             ("num_heads is -1; allowed: an integer from 1 to 1024 (number of attention heads H)",
              lambda: half(heads=-1)),
             ("num_heads is -1", lambda: half(heads=-1, prefill=True)),

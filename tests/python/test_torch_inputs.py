@@ -219,6 +219,25 @@ class Layouts(unittest.TestCase):
         shapes = [event.input_shapes[0] for event in profile.events() if event.name == "aten::clone"]
         self.assertEqual(shapes, [[16], [16]])
 
+    def test_under_transforms(self):
+        """Also of tensors that are copied, and after a call whose tensors were."""
+        norm = torch.ones(16), torch.zeros(16)
+
+        def rows(x):
+            return hstujit.torch.functional.layer_norm(x, *norm)
+
+        rows(torch_cases.tensor(16, 5).t())
+        many = torch_cases.tensor(4, 5, 16)
+        for given in (many, torch_cases.tensor(4, 16, 5).transpose(1, 2)):
+            expected = torch.stack([rows(x) for x in given])
+            torch.testing.assert_close(torch.func.vmap(rows)(given), expected)
+        x, gradients = many[0].requires_grad_(), torch_cases.tensor(3, 5, 16)
+        (batched,) = torch.autograd.grad(rows(x), x, gradients, is_grads_batched=True)
+        each = [torch.autograd.grad(rows(x), x, gradient)[0] for gradient in gradients]
+        torch.testing.assert_close(batched, torch.stack(each))
+        with self.assertRaisesRegex(errors.UnsupportedError, "no derivative under a transform"):
+            torch.func.grad(lambda x: rows(x).sum())(many[0].detach())
+
     def test_while_pytorch_traces(self):
         weight = torch_cases.tensor(16, 24, seed=1)
 

@@ -61,6 +61,10 @@ def _integer(value: Any) -> Any:
     return _WRONG if number is None else number
 
 
+def _seed(value: Any) -> Any:
+    return value if isinstance(value, torch.Tensor) else _integer(value)
+
+
 def _real(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return _number_of(value, not value.is_complex())
@@ -83,6 +87,10 @@ def _fits_real(value: Any) -> bool:
         return False
 
 
+def _fits_integer(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
 def _is_encodable(value: str) -> bool:
     try:
         return isinstance(value.encode(), bytes)
@@ -95,12 +103,14 @@ _KINDS: dict[str, tuple[tuple[type, ...], Callable[[Any], Any], str]] = {
     "bool": ((bool,), _flag, "True or False"),
     "float": ((float, int), _real, "a number"),
     "int": ((int,), _integer, "an integer"),
+    "int | torch.Tensor": ((int, torch.Tensor), _seed, "an integer, or a tensor (1) of int64"),
     "str": ((str,), _text, "a text"),
 }
 # By type: what PyTorch has room for, which it says without naming the argument.
 _ROOM: dict[str, tuple[type, Callable[[Any], bool], str]] = {
     "float": (int, _fits_real, "a number that fp64 has room for"),
-    "int": (int, lambda value: -(2**63) <= value < 2**63, "an integer of 64 bits"),
+    "int": (int, _fits_integer, "an integer of 64 bits"),
+    "int | torch.Tensor": (int, _fits_integer, "an integer of 64 bits, or a tensor (1) of int64"),
     "str": (str, _is_encodable, "a text without lone surrogates"),
 }
 

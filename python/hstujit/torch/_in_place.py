@@ -90,7 +90,11 @@ def is_traced(tensor: torch.Tensor | None = None) -> bool:
     """Whether calls are written down for later ones, with other tensors. A tensor may be one of those without data."""
     if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
         return True
-    return tensor is not None and type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+    if tensor is None:
+        return False
+    # Those of torch.func's transforms have the type of others.
+    wrapped = type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+    return wrapped or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 __all__ = ["alignments_of", "is_traced", "readable"]

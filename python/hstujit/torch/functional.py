@@ -288,9 +288,14 @@ def concat_2D_jagged(
     A side without offsets is dense: it has its ``max_len`` rows of each sequence. The first ``n_prefix_from_right``
     rows of the right side stand before the left one. Rows may be of integers and bool, too.
     """
-    if offsets_left is None and offsets_right is None:
+    if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
         _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
-    offsets_left = _some_offsets(values_left, max_len_left, offsets_left, offsets_right)
+        left, right = values_left.shape[0], values_right.shape[0]
+        batch = _sequences("values_left", left, "max_len_left", max_len_left) if max_len_left else None
+        of_right = _sequences("values_right", right, "max_len_right", max_len_right) if max_len_right else batch
+        _check_rows("values_left", left, max_len_left * (of_right or 0), "the sequences of values_right have")
+        _check_rows("values_right", right, max_len_right * (of_right or 0), "its sequences have")
+        offsets_left = _dense_offsets(of_right or 0, max_len_left, values_left)
     rows = _ops.concat_2d_jagged(
         rows_to_move(values_left, "values_left"),
         rows_to_move(values_right, "values_right", values_left),
@@ -324,10 +329,16 @@ def split_2D_jagged(
     """
     if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
         _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
-        rows = max_len_left * (values.shape[0] // max(max_len_left + max_len_right, 1))
-        offsets_left = _some_offsets(values[:rows], max_len_left, offsets_left, offsets_right)
+        each, rows = max_len_left + max_len_right, values.shape[0]
+        batch = _sequences("values", rows, "max_len_left + max_len_right", each) if each else 0
+        _check_rows("values", rows, batch * each, "sequences of no rows have")
+        offsets_left = _dense_offsets(batch, max_len_left, values)
     if total_len_left is None and total_len_right is not None:
         total_len_left = values.shape[0] - total_len_right
+        if isinstance(total_len_left, int) and not 0 <= total_len_left <= values.shape[0]:
+            raise InvalidArgumentError(
+                f"total_len_right is {total_len_right}; it must be from 0 to values.shape[0] = {values.shape[0]}"
+            )
     both = offsets_left is not None and offsets_right is not None
     left, right = _ops.split_2d_jagged(
         rows_to_move(values, "values"),
@@ -348,13 +359,23 @@ def _check_lengths(**lengths: int | None) -> None:
             raise InvalidArgumentError(f"{name} is {length}; it must be at least 0")
 
 
-def _some_offsets(
-    values: torch.Tensor, max_len: int | None, offsets: torch.Tensor | None, others: torch.Tensor | None
-) -> torch.Tensor | None:
-    """Offsets of a dense side where the other one is dense, too: one of them must be jagged."""
-    if offsets is not None or others is not None or not max_len:
-        return offsets
-    return torch.arange(0, values.shape[0] + 1, max_len, device=values.device)
+# Where both sides are dense, one of them gets offsets: the operator reads one of them by those. Sizes that are symbols
+# of a graph are not compared, since a comparison would make a graph of each of them.
+
+
+def _sequences(name: str, rows: int, length_name: str, length: int) -> int:
+    if isinstance(rows, int) and rows % length != 0:
+        raise InvalidArgumentError(f"{name}.shape[0] is {rows}; it must be a multiple of {length_name} = {length}")
+    return rows // length
+
+
+def _check_rows(name: str, rows: int, wanted: int, why: str) -> None:
+    if isinstance(rows, int) and isinstance(wanted, int) and rows != wanted:
+        raise InvalidArgumentError(f"{name}.shape[0] is {rows}; it must be {wanted}, as many rows as {why}")
+
+
+def _dense_offsets(batch: int, length: int, values: torch.Tensor) -> torch.Tensor:
+    return torch.arange(batch + 1, device=values.device) * length
 
 
 @calling("jagged_dense_broadcast_add")
