@@ -34,7 +34,11 @@ bench-table:
 	tools/records_table.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
-COMPONENTS ?= runtime compiler host torch dev
+ALL_COMPONENTS := runtime compiler host torch dev
+COMPONENTS ?= $(ALL_COMPONENTS)
+ifneq ($(filter-out $(ALL_COMPONENTS),$(COMPONENTS)),)
+$(error COMPONENTS has $(filter-out $(ALL_COMPONENTS),$(COMPONENTS)); allowed are $(ALL_COMPONENTS))
+endif
 install: build
 	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
 

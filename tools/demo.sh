@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/release}
 demo=$build/demo
 tune_budget=${HSTUJIT_DEMO_BUDGET:-60s}
-host_rows=${HSTUJIT_DEMO_ROWS:-3072}
+host_rows=${HSTUJIT_DEMO_ROWS:-1536}
 summary=()
 not_run=()
 failed=0
@@ -78,8 +78,8 @@ on_gpu() {
 }
 
 on_host() {
-  run_step "run --check, real lengths" "host backend agrees with the float64 reference" \
-    "$hstujit" run --config examples/configs/ml100k.json --backend host --check
+  run_step "run --check, real lengths" "the first $((host_rows * 16)) rows of the batch" \
+    "$hstujit" run --config examples/configs/ml100k.json --backend host --check --max-rows $((host_rows * 16))
   run_step "run --check, model's shapes" "the first $host_rows rows of each batch" \
     "$hstujit" run --config examples/configs/dlrm_hstu.json --backend host --check --max-rows "$host_rows"
   run_step "run --check, a whole layer" "the first $((host_rows / 3)) rows of the batch" \
@@ -115,4 +115,5 @@ printf '\n==== Summary\n'
 printf '%-28s %-8s %10s   %s\n' "step" "outcome" "time" "what it says"
 printf '%s\n' "${summary[@]}"
 [ ${#not_run[@]} = 0 ] || printf '\n%s\n' "${not_run[@]}"
+printf '\nThe command hstujit is %s; export PATH=%s:$PATH\n' "$hstujit" "$(cd "$build/bin" && pwd)"
 exit "$failed"
