@@ -92,9 +92,11 @@ def is_traced(tensor: torch.Tensor | None = None) -> bool:
         return True
     if tensor is None:
         return False
-    # Those of torch.func's transforms have the type of others.
-    wrapped = type(tensor) not in (torch.Tensor, torch.nn.Parameter)
-    return wrapped or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return True
+    # Those of torch.func's transforms, and of is_grads_batched, have the type of others.
+    transforms = torch._C._functorch
+    return transforms.is_functorch_wrapped_tensor(tensor) or transforms.is_legacy_batchedtensor(tensor)
 
 
 __all__ = ["alignments_of", "is_traced", "readable"]
