@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "tests/host/host_call.h"
@@ -154,6 +155,19 @@ TEST(HostRows, LargeMeansLeaveWhatElementsDifferBy) {
       check_constant_rows(spec, 14, launch(Direction::kForward));
     }
   }
+}
+
+// The square of 1e30 is none of fp32: the row's variance is not known, and neither are its elements.
+TEST(HostRows, RowsWithInfiniteSquaresAreNaN) {
+  const OpSpecPtr spec = make_spec({{"op", "layer_norm"}, {"width", 16}, {"dtype", "fp32"}});
+  const HostHandle handle(*spec, 2, Direction::kForward);
+  HostCall call(spec, {{3}, {}, 3, {}}, 7, 0, Direction::kForward);
+  reals_of(*spec, Direction::kForward, call, "x")[16] = 1e30;
+  ASSERT_EQ(call.launch(handle), 0) << call.error();
+  const std::vector<std::byte>& bytes = call.bytes("out");
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+  for (size_t i = 0; i < 48; ++i) EXPECT_EQ(std::isnan(out[i]), i / 16 == 1) << i << " " << out[i];
 }
 
 // Thousands of rows, whose sums are as exact as if they were of float64: what PyTorch's own tests allow beside a sum
