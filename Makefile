@@ -6,11 +6,16 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz clean deps
+.PHONY: build installation test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz clean deps
 
 build: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+# Builds what `make install` and `make wheel` take, without tests and benchmarks.
+installation: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --target hstujit_installation --parallel $(JOBS)
 
 test: build
 	ctest --preset $(PRESET) --parallel $(JOBS)
@@ -31,12 +36,12 @@ bench-table:
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
 COMPONENTS ?= runtime compiler host torch dev
-install: build
+install: installation
 	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
 
 # The wheels of Python, hstujit and hstujit-host, in build/wheel.
 WHEEL := build/wheel
-wheel: build
+wheel: installation
 	rm -rf $(WHEEL)
 	cmake -DBUILD=$(BUILD) -DPREFIX=$(WHEEL)/prefix -P tests/python/install_prefix.cmake
 	tools/wheels.py --prefix $(WHEEL)/prefix --out $(WHEEL)
