@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the Python package with ruff and mypy (python/pyproject.toml), makes the wheels of a build, installs them with
+# Checks the Python package with ruff and mypy (pyproject.toml), makes the wheels of a build, installs them with
 # PyTorch into an environment of their own, and runs all tests there: none may be skipped but those that need a GPU.
 # `make test-python` builds first.
 #
@@ -18,11 +18,11 @@ python3 -m venv "$environment" 2>/dev/null || {
   python3 -m venv --clear "$environment"
 }
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1 auditwheel==6.8.2
+pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1 auditwheel==6.8.2 scikit-build-core==1.1.2
 sources=(python tests/python tests/compatibility examples)
-"$environment/bin/ruff" check --config python/pyproject.toml "${sources[@]}"
-"$environment/bin/ruff" format --config python/pyproject.toml --check "${sources[@]}"
-(cd python && "../$environment/bin/mypy")
+"$environment/bin/ruff" check "${sources[@]}"
+"$environment/bin/ruff" format --check "${sources[@]}"
+"$environment/bin/mypy"
 
 wheels=$build/wheels
 cmake -DBUILD="$build" -DPREFIX="$build/wheel-prefix" -P tests/python/install_prefix.cmake
