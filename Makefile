@@ -6,12 +6,17 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz ci nightly \
-        clean deps
+.PHONY: build installation test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz ci \
+        nightly clean deps
 
 build: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+# Builds what `make install` and `make wheel` take, without tests and benchmarks.
+installation: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --target hstujit_installation --parallel $(JOBS)
 
 # All tests, or those with one of the labels of cmake/testing.cmake: LABEL=threads.
 test: deps
@@ -39,12 +44,12 @@ COMPONENTS ?= $(ALL_COMPONENTS)
 ifneq ($(filter-out $(ALL_COMPONENTS),$(COMPONENTS)),)
 $(error COMPONENTS has $(filter-out $(ALL_COMPONENTS),$(COMPONENTS)); allowed are $(ALL_COMPONENTS))
 endif
-install: build
+install: installation
 	$(foreach component,$(COMPONENTS),cmake --install $(BUILD) --prefix $(PREFIX) --strip --component $(component) &&) true
 
 # The wheels of Python, hstujit and hstujit-host, in build/wheel.
 WHEEL := build/wheel
-wheel: build
+wheel: installation
 	rm -rf $(WHEEL)
 	cmake -DBUILD=$(BUILD) -DPREFIX=$(WHEEL)/prefix -P tests/python/install_prefix.cmake
 	tools/wheels.py --prefix $(WHEEL)/prefix --out $(WHEEL)

@@ -1,27 +1,45 @@
 # Libraries from the distribution. What ships inside libhstujit.so is header-only or linked statically.
 find_package(Threads REQUIRED)
-find_package(nlohmann_json 3.10 REQUIRED)
-find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
 
-find_path(HSTUJIT_SODIUM_INCLUDE_DIR sodium.h REQUIRED)
-find_library(HSTUJIT_SODIUM_ARCHIVE NAMES libsodium.a REQUIRED)
+# hstujit_require(what found): ends the configuration where `found`, a result of find_*, is false.
+function(hstujit_require what found)
+  if(NOT found)
+    message(FATAL_ERROR
+      "hstu-jit needs ${what}, which was not found: tools/install-deps.sh installs what the build needs")
+  endif()
+endfunction()
+
+find_package(nlohmann_json 3.10 QUIET)
+hstujit_require("nlohmann_json 3.10 or newer" "${nlohmann_json_FOUND}")
+find_package(fmt QUIET)
+hstujit_require("fmt" "${fmt_FOUND}")
+find_package(CLI11 QUIET)
+hstujit_require("CLI11" "${CLI11_FOUND}")
+
+find_path(HSTUJIT_SODIUM_INCLUDE_DIR sodium.h)
+hstujit_require("sodium.h" "${HSTUJIT_SODIUM_INCLUDE_DIR}")
+find_library(HSTUJIT_SODIUM_ARCHIVE NAMES libsodium.a)
+hstujit_require("libsodium.a" "${HSTUJIT_SODIUM_ARCHIVE}")
 add_library(hstujit_sodium INTERFACE)
 target_include_directories(hstujit_sodium SYSTEM INTERFACE ${HSTUJIT_SODIUM_INCLUDE_DIR})
 target_link_libraries(hstujit_sodium INTERFACE ${HSTUJIT_SODIUM_ARCHIVE} Threads::Threads)
 
-find_path(HSTUJIT_ZSTD_INCLUDE_DIR zstd.h REQUIRED)
-find_library(HSTUJIT_ZSTD_ARCHIVE NAMES libzstd.a REQUIRED)
+find_path(HSTUJIT_ZSTD_INCLUDE_DIR zstd.h)
+hstujit_require("zstd.h" "${HSTUJIT_ZSTD_INCLUDE_DIR}")
+find_library(HSTUJIT_ZSTD_ARCHIVE NAMES libzstd.a)
+hstujit_require("libzstd.a" "${HSTUJIT_ZSTD_ARCHIVE}")
 add_library(hstujit_zstd INTERFACE)
 target_include_directories(hstujit_zstd SYSTEM INTERFACE ${HSTUJIT_ZSTD_INCLUDE_DIR})
 target_link_libraries(hstujit_zstd INTERFACE ${HSTUJIT_ZSTD_ARCHIVE})
 
-find_library(HSTUJIT_ZLIB_ARCHIVE NAMES libz.a REQUIRED)
+find_library(HSTUJIT_ZLIB_ARCHIVE NAMES libz.a)
+hstujit_require("libz.a" "${HSTUJIT_ZLIB_ARCHIVE}")
 add_library(hstujit_zlib INTERFACE)
 target_link_libraries(hstujit_zlib INTERFACE ${HSTUJIT_ZLIB_ARCHIVE})
 
 # Headers only: the library is opened at run time, where there is one.
-find_path(HSTUJIT_CURL_INCLUDE_DIR curl/curl.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE} REQUIRED)
+find_path(HSTUJIT_CURL_INCLUDE_DIR curl/curl.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE})
+hstujit_require("curl/curl.h" "${HSTUJIT_CURL_INCLUDE_DIR}")
 add_library(hstujit_curl_headers INTERFACE)
 target_include_directories(hstujit_curl_headers SYSTEM INTERFACE ${HSTUJIT_CURL_INCLUDE_DIR})
 

@@ -9,6 +9,15 @@
 include(CMakePackageConfigHelpers)
 include(notices)
 
+# Builds what is installed, and neither tests nor benchmarks.
+add_custom_target(hstujit_installation)
+foreach(target IN ITEMS hstujit hstujit_compiler hstujit_host_library hstujit_torch hstujit_tool hstujit_worker
+        hstujit_pages hstujit_records)
+  if(TARGET ${target})
+    add_dependencies(hstujit_installation ${target})
+  endif()
+endforeach()
+
 if(TARGET hstujit_compiler)
   install(TARGETS hstujit_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler)
 endif()

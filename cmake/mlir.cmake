@@ -2,10 +2,12 @@
 #
 # The imported targets of MLIR's package are never linked: they draw in the shared libLLVM, whose type ids differ from
 # those of hidden symbols. They are only asked which archives depend on which.
-find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(MLIR 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+hstujit_require("MLIR and LLVM 22.1" "${MLIR_FOUND}")
 
 set(HSTUJIT_LLVM_LIBRARY_DIR ${LLVM_LIBRARY_DIRS})
-find_program(HSTUJIT_LLVM_CONFIG llvm-config PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+find_program(HSTUJIT_LLVM_CONFIG llvm-config PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH)
+hstujit_require("${LLVM_TOOLS_BINARY_DIR}/llvm-config" "${HSTUJIT_LLVM_CONFIG}")
 
 # out = paths of the MLIR archives that `roots` need, themselves included.
 function(hstujit_mlir_archives out)
@@ -22,7 +24,7 @@ function(hstujit_mlir_archives out)
     if(EXISTS ${archive})
       list(APPEND archives ${archive})
     elseif(name IN_LIST ARGN)
-      message(FATAL_ERROR "MLIR archive ${archive} is missing: install libmlir-22-dev")
+      message(FATAL_ERROR "MLIR archive ${archive} is missing: tools/install-deps.sh installs libmlir-22-dev")
     endif()  # else a target of MLIR's build that only generates files
     if(TARGET ${name})
       get_target_property(links ${name} INTERFACE_LINK_LIBRARIES)

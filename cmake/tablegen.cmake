@@ -5,7 +5,8 @@
 #   <stem>_interfaces (operation interfaces) .{h,cpp}.inc
 # They are included as if they lay beside the .td: by its folder and <stem>_ops.h.inc. `TARGET` builds them; a library that
 # includes them names it: add_dependencies(hstujit_ir <TARGET>).
-find_program(HSTUJIT_TABLEGEN mlir-tblgen PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+find_program(HSTUJIT_TABLEGEN mlir-tblgen PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH)
+hstujit_require("${LLVM_TOOLS_BINARY_DIR}/mlir-tblgen" "${HSTUJIT_TABLEGEN}")
 
 function(hstujit_tablegen_dialect)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "ENUMS;ATTRIBUTES;TYPES;INTERFACES" "TARGET;TD;DIALECT" "")

@@ -13,7 +13,8 @@
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
 # the last place of the loader's.
-find_package(GTest REQUIRED)
+find_package(GTest QUIET)
+hstujit_require("GoogleTest" "${GTest_FOUND}")
 include(GoogleTest)
 # Tests are compiled for the sake of a short build: a release compiles them with -O1.
 hstujit_add_precompiled(test LIBS GTest::gmock GTest::gtest OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-O1>)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks the Python package with ruff and mypy (python/pyproject.toml), makes the wheels of a build, installs them with
+# Checks the Python package with ruff and mypy (pyproject.toml), makes the wheels of a build, installs them with
 # PyTorch into an environment of their own, and runs all tests there: none may be skipped but those that need a GPU.
 # `make test-python` builds first.
 #
 #   tools/python_tests.sh BUILD                    build/release, for instance
-#   tools/python_tests.sh BUILD --python-kernels   then those of PyTorch again with kernels in Python, which PyTorch before
-#                                                  2.10 has (docs/pytorch.md)
+#   tools/python_tests.sh BUILD --all              also `pip install .`, which builds, and those of PyTorch again with
+#                                                  kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md)
 #
 # PyPI's PyTorch is some 3 GB, which stay in build/python; TORCH is what pip is asked for.
 set -euo pipefail
@@ -21,10 +21,11 @@ python3 -m venv "$environment" 2>/dev/null || {
 }
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1 auditwheel==6.8.2
+if [ "${2:-}" = --all ]; then pip install scikit-build-core==1.1.2; fi
 sources=(python tests/python tests/compatibility examples)
-"$environment/bin/ruff" check --config python/pyproject.toml "${sources[@]}"
-"$environment/bin/ruff" format --config python/pyproject.toml --check "${sources[@]}"
-(cd python && "../$environment/bin/mypy")
+"$environment/bin/ruff" check "${sources[@]}"
+"$environment/bin/ruff" format --check "${sources[@]}"
+"$environment/bin/mypy"
 
 wheels=$build/wheels
 cmake -DBUILD="$build" -DPREFIX="$build/wheel-prefix" -P tests/python/install_prefix.cmake
@@ -41,7 +42,7 @@ export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
 longest=(torch_ranker torch_operators torch_compile torch_dropout torch_native torch_stu_instances torch_stu
   torch_public_layer)
 mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |
-  grep -vxF "$(printf '%s\n' "${longest[@]}")")
+  grep -vxF "$(printf '%s\n' pip "${longest[@]}")")
 run() { "$environment/bin/python" tests/python/run.py "$@"; }
 beside=$build/python-tests.log
 run "${others[@]}" >"$beside" 2>&1 &
@@ -51,7 +52,9 @@ run "${longest[@]}" || code=$?
 wait "$process" || code=$?
 echo "==== the others"
 cat "$beside"
-if [ "${2:-}" = --python-kernels ]; then
+if [ "${2:-}" = --all ]; then
+  echo "==== pip install"
+  run pip || code=$?
   echo "==== with kernels in Python"
   HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_dropout torch_patch \
     torch_public torch_public_layer torch_fallback torch_native torch_driver || code=$?

@@ -7,6 +7,8 @@ PREFIX is what `cmake --install --strip` of the components runtime, compiler, to
 both. The package has the installation's layout inside it, so the libraries find one another as they do there.
 hstujit-host puts its library beside those of hstujit. One file serves every CPython from 3.10, and every PyTorch. The
 same input gives the same bytes. Each wheel brings the licence, and the notices of what is linked into its libraries.
+pyproject.toml has their metadata. `pip install .` cannot make them, because scikit-build-core writes one distribution
+from one pyproject.toml, settles its version before anything is built, and knows no manylinux tag.
 
 A version ends with a digest of what both wheels hold, 0.1.0+build4c1d9a7e02: pip replaces one build by another, where
 it would keep what has the same version, and installs hstujit-host beside the build alone that it was made with. Wheels
@@ -32,14 +34,20 @@ DOCUMENTS = "share/doc/hstujit"  # where the installation has the licence and th
 LIBSTDCXX = ((19, 17), (22, 24), (24, 27), (28, 31), (29, 34), (30, 35), (33, 39))
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can say
 
-SUMMARIES = {
-    "hstujit": "Just-in-time compiled CUDA operators for generative recommenders (HSTU)",
-    "hstujit-host": "The host backend of hstujit: its operators on the CPU",
-}
+SUMMARY_OF_HOST = "The host backend of hstujit: its operators on the CPU"
 
 
 class Mistake(Exception):
     """What is wrong with the input, as a sentence."""
+
+
+def project_of(root):
+    """The table `project` of pyproject.toml."""
+    if sys.version_info < (3, 11):
+        raise Mistake(f"this is Python {sys.version.split()[0]}; making wheels needs 3.11 or newer")
+    import tomllib  # from Python 3.11 on
+
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def version_of(root, digest):
@@ -108,17 +116,16 @@ class Wheel:
         return self.path
 
 
-def metadata_of(name, version, licences, lines, description=""):
+def metadata_of(project, name, version, summary, licences, lines, description=""):
     head = [
         "Metadata-Version: 2.4",
         f"Name: {name}",
         f"Version: {version}",
-        f"Summary: {SUMMARIES[name]}",
-        "License-Expression: Apache-2.0",
+        f"Summary: {summary}",
+        f"License-Expression: {project['license']}",
         *(f"License-File: {file}" for file, _, _ in licences),
-        "Classifier: Operating System :: POSIX :: Linux",
-        "Classifier: Programming Language :: Python :: 3",
-        "Requires-Python: >=3.10",
+        *(f"Classifier: {classifier}" for classifier in project["classifiers"]),
+        f"Requires-Python: {project['requires-python']}",
         *lines,
     ]
     if description:
@@ -148,7 +155,8 @@ def stubs(prefix):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "LD_LIBRARY_PATH": str(prefix / "lib"),
                    "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "hstujit._stubs", folder]
+        # -S: no package of this Python, nor an editable installation, comes before that of the clone.
+        command = [sys.executable, "-S", "-m", "hstujit._stubs", folder]
         made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise Mistake(f"{' '.join(command)} failed: {made.stderr.strip()}")
@@ -169,6 +177,7 @@ def native_files(prefix):
 
 
 def build(prefix, out):
+    project = project_of(ROOT)
     native = native_files(prefix)
     host = prefix / HOST_LIBRARY
     if not host.exists():
@@ -195,22 +204,21 @@ def build(prefix, out):
     wheel = Wheel("hstujit", version, platform_of(binaries), out)
     for file in files:
         wheel.add(*file)
-    extras = [
-        "Provides-Extra: host",
-        f'Requires-Dist: hstujit-host=={version}; extra == "host"',
-        "Provides-Extra: nvrtc",
-        'Requires-Dist: nvidia-cuda-nvrtc>=12.4; extra == "nvrtc"',
-        "Provides-Extra: torch",
-        'Requires-Dist: torch>=2.6; extra == "torch"',
-    ]
-    entry_points = "[console_scripts]\nhstujit = hstujit.__main__:main\n"
-    yield wheel.close(metadata_of("hstujit", version, licences, extras, description()), licences, entry_points)
+    # The host backend is in the other wheel, of the same build.
+    extras = {**project["optional-dependencies"], "host": [f"hstujit-host=={version}"]}
+    lines = []
+    for extra, requirements in sorted(extras.items()):
+        lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {of}; extra == "{extra}"' for of in requirements)]
+    scripts = (f"{name} = {function}\n" for name, function in project["scripts"].items())
+    metadata = metadata_of(project, "hstujit", version, project["description"], licences, lines, description())
+    yield wheel.close(metadata, licences, "[console_scripts]\n" + "".join(scripts))
 
     wheel = Wheel("hstujit-host", version, platform_of([host]), out)
     for file in of_host:
         wheel.add(*file)
     requires = [f"Requires-Dist: hstujit=={version}"]
-    yield wheel.close(metadata_of("hstujit-host", version, licences_of_host, requires), licences_of_host)
+    metadata = metadata_of(project, "hstujit-host", version, SUMMARY_OF_HOST, licences_of_host, requires)
+    yield wheel.close(metadata, licences_of_host)
 
 
 def main(arguments):

@@ -1,7 +1,7 @@
 """Loads libhstujit and turns its statuses into exceptions.
 
-The library is the one of this package, else one that the loader finds (``LD_LIBRARY_PATH``, an installation). A call
-through ctypes releases the GIL.
+The library is the one of this package, in an editable installation the one of the build, else one that the loader finds
+(``LD_LIBRARY_PATH``, an installation). A call through ctypes releases the GIL.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,22 @@ from . import _structs, errors
 from ._words import in_python, shown
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
-PREFIX = pathlib.Path(__file__).parent  # of an installation, in a wheel: it has lib, bin, libexec and share
+PACKAGE = pathlib.Path(__file__).parent
+
+
+def _prefix() -> pathlib.Path:
+    """The folder that has lib, bin, libexec and share: the package of a wheel, the build of an editable installation.
+
+    The latter is a folder of this package besides that of the sources, and its editable.prefix names the build.
+    """
+    for folder in sys.modules[__package__].__path__:
+        file = pathlib.Path(folder, "editable.prefix")
+        if file.exists():
+            return pathlib.Path(file.read_text(encoding="utf-8").rstrip("\n"))
+    return PACKAGE
+
+
+PREFIX = _prefix()
 
 _HANDLE, _TEXT, _STRING = ctypes.c_void_p, ctypes.POINTER(_structs.Text), ctypes.c_char_p
 _OUT = ctypes.POINTER(ctypes.c_void_p)
@@ -102,7 +118,7 @@ def function_of(library: ctypes.CDLL, name: str) -> Any:
         elif known := getattr(library, "hstujit_abi_version", None):  # which those that depend on it have, too
             file = _file_of(known)
         raise ImportError(
-            f"{file} has no function {name}: it is of another build than {PREFIX}; both must be of the same commit"
+            f"{file} has no function {name}: it is of another build than {PACKAGE}; both must be of the same commit"
         ) from None
 
 

@@ -20,7 +20,7 @@ OPTIONAL = ("there is no GPU", "JAX is not installed", "PyTorch is older than 2.
 
 def main(names):
     strict = os.environ.get("HSTUJIT_TEST_TORCH") == "1"
-    needed = ["numpy", "torch"] if strict else [] if set(names) == {"wheel"} else ["numpy"]
+    needed = ["numpy", "torch"] if strict else [] if {*names} in ({"wheel"}, {"pip"}) else ["numpy"]
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         print(f"{' and '.join(missing)} cannot be imported by {sys.executable}: the tests are skipped")
         return 1 if strict else SKIPPED

@@ -426,12 +426,35 @@ class Program(unittest.TestCase):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         self.assertIn("hstujit.torch needs PyTorch 2.6 or newer", run.stderr)
 
+    @staticmethod
+    def copied(package):
+        """Copies the package without what an installation has inside."""
+        own = hstujit._library.PACKAGE
+        shutil.copytree(own, package, ignore=shutil.ignore_patterns("lib", "bin", "libexec", "share"))
+
+    def test_an_editable_installation_names_the_build_whose_libraries_it_uses(self):
+        found = hstujit._library
+        with tempfile.TemporaryDirectory() as folder:
+            self.copied(pathlib.Path(folder, "hstujit"))
+            prefix = pathlib.Path(folder, "a build")
+            pathlib.Path(folder, "hstujit", "editable.prefix").write_text(f"{prefix}\n")
+            (prefix / "lib").mkdir(parents=True)
+            (prefix / "lib" / found.SONAME).symlink_to(found.path())
+            variables = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+            variables["PYTHONPATH"] = folder
+            command = [sys.executable, "-c", "import hstujit; print(hstujit._library.path())"]
+            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+            self.assertEqual(done.stdout, f"{found.path()}\n", done.stderr)
+            (prefix / "lib" / found.SONAME).unlink()
+            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        self.assertIn(f"hstujit found no {found.SONAME}: not in {prefix / 'lib'}, and the loader says", done.stderr)
+
     def test_libraries_of_another_build_are_named(self):
         """Of the same ABI version: the one that is there does not have what the package calls."""
         found = hstujit._library
         with tempfile.TemporaryDirectory() as folder:
             package = pathlib.Path(folder, "hstujit")
-            shutil.copytree(found.PREFIX, package, ignore=shutil.ignore_patterns("lib", "bin", "libexec", "share"))
+            self.copied(package)
             pathlib.Path(folder, found.SONAME).symlink_to(found.path().parent / "libhstujit_compiler.so")
             variables = {**os.environ, "LD_LIBRARY_PATH": folder, "PYTHONPATH": folder}
             command = [sys.executable, "-c", "import hstujit"]

@@ -132,6 +132,16 @@ class Wheels(unittest.TestCase):
                 notice = next((text for text in texts if f"==== {title}\n" in text), "")
                 self.assertRegex(notice.partition(f"==== {title}\n")[2][:4000], "(?i)copyright", title)
 
+    def test_the_extras_and_python_are_those_of_pyproject(self):
+        head, project = metadata(self.wheel), (ROOT / "pyproject.toml").read_text()
+        extras = dict(re.findall(r'(?m)^(nvrtc|torch) = \["(.*)"\]$', project))
+        version = head["Version"]
+        expected = [f'hstujit-host=={version}; extra == "host"', *(f'{extras[of]}; extra == "{of}"' for of in extras)]
+        self.assertEqual(head.get_all("Requires-Dist"), expected)
+        self.assertEqual(head.get_all("Provides-Extra"), ["host", "nvrtc", "torch"])
+        for wheel in (self.wheel, self.host):
+            self.assertIn(f'requires-python = "{metadata(wheel)["Requires-Python"]}"', project)
+
     def test_links_lead_somewhere_on_the_page_of_an_index(self):
         for wheel in (self.wheel, self.host):
             head = metadata(wheel)

@@ -19,7 +19,7 @@ from ._native import FILE
 def digest() -> str:
     """Hashes the package's sources and the libraries that it calls."""
     native = _library.path().parent / FILE
-    files = [*sorted(_library.PREFIX.rglob("*.py")), _library.path(), *([native] if native.exists() else ())]
+    files = [*sorted(_library.PACKAGE.rglob("*.py")), _library.path(), *([native] if native.exists() else ())]
     hashed = hashlib.sha256()
     for file in files:
         content = file.read_bytes()
