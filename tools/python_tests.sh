@@ -38,7 +38,7 @@ export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
-# Those that take longest run beside all others: each process is one thread for most of its time.
+# Runs the tests that take longest beside all others: each process is one thread for most of its time.
 longest=(torch_ranker torch_operators torch_compile torch_dropout torch_native torch_stu_instances torch_stu
   torch_public_layer)
 mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |

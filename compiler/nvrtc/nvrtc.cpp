@@ -289,11 +289,16 @@ Result<CompileOutput> Nvrtc::compile(const CompileInput& input, std::string* log
   HSTUJIT_RETURN_IF_ERROR(api_->check(api_->cubin(program.get(), output.cubin.data()), "nvrtcGetCUBIN"));
   output.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
+  HSTUJIT_RETURN_IF_ERROR(read_figures(input, output));
+  return output;
+}
+
+Status read_figures(const CompileInput& input, CompileOutput& output) {
   std::vector<std::string> entries{input.entry};
   entries.insert(entries.end(), input.others.begin(), input.others.end());
   HSTUJIT_ASSIGN_OR_RETURN(output.resources, merged_resources(output.cubin, output.log, entries));
   output.rejects = reject_reasons(output.resources, output.log);
-  return output;
+  return {};
 }
 
 }  // namespace hstujit

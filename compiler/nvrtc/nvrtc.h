@@ -43,6 +43,10 @@ struct CompileOutput {
 // the request for a resource report, which changes no byte of the cubin.
 std::vector<std::string> nvrtc_options(const CompileInput& input);
 
+// Reads resources and rejects from the cubin and the log of an output. An error where the cubin lacks a kernel of the
+// input.
+Status read_figures(const CompileInput& input, CompileOutput& output);
+
 class Nvrtc {
  public:
   // Looks for libnvrtc, 12.4 or newer, at `explicit_path` (a file, or a folder that holds it) and nowhere else when

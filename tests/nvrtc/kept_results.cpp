@@ -6,7 +6,6 @@
 #include <mutex>
 #include <system_error>
 
-#include "compiler/nvrtc/resource_report.h"
 #include "compiler/support/hash.h"
 #include "tests/support/whole_file.h"
 
@@ -94,10 +93,7 @@ Result<CompileOutput> compile_once(const KeptResults& results, const Nvrtc& nvrt
   output.cubin = kept->substr(end + 1 + log_size);
   output.nvrtc_version = nvrtc.version();
   if (log != nullptr) *log = output.log;
-  std::vector<std::string> entries{input.entry};
-  entries.insert(entries.end(), input.others.begin(), input.others.end());
-  HSTUJIT_ASSIGN_OR_RETURN(output.resources, merged_resources(output.cubin, output.log, entries));
-  output.rejects = reject_reasons(output.resources, output.log);
+  HSTUJIT_RETURN_IF_ERROR(read_figures(input, output));
   return output;
 }
 

@@ -94,7 +94,7 @@ def is_traced(tensor: torch.Tensor | None = None) -> bool:
         return False
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return True
-    # Those of torch.func's transforms, and of is_grads_batched, have the type of others.
+    # Tensors of torch.func's transforms, and of is_grads_batched, have the type of others.
     transforms = torch._C._functorch
     return transforms.is_functorch_wrapped_tensor(tensor) or transforms.is_legacy_batchedtensor(tensor)
 

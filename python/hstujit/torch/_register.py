@@ -70,7 +70,7 @@ def _register(
 ) -> None:
     """Registers an operator with its schema, kernels, fake implementation, derivative and autocast.
 
-    What is Python's alone is made when it is first called.
+    Fakes, autocast and derivatives are made when an operator is first called.
     """
     name = described.name
     launcher = launchers[name] = Launcher(described)
