@@ -136,7 +136,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   if (options.cache_dir && options.cache_path) {
     directories.user = *options.cache_dir;
   } else {
-    directories = CacheDirectories::from_environment(environment, engine->log_);
+    directories = CacheDirectories::from_environment(environment, options.has_counterpart ? Log() : engine->log_);
     if (options.cache_dir) directories.user = *options.cache_dir;
   }
   if (options.cache_path) {
