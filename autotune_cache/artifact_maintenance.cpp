@@ -94,9 +94,9 @@ bool is_unwanted(const CacheTree& tree, const Candidate& entry, const PruneReque
 
 }  // namespace
 
-std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &CacheLayer::artifacts); }
+std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &artifacts_of); }
 
-std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &CacheLayer::verify); }
+std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &hstujit::verify); }
 
 PruneReport ArtifactStore::prune(const PruneRequest& request) {
   PruneReport report;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "autotune_cache/cache_key.h"
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/cache_listing.h"
 #include "autotune_cache/not_kept.h"
 #include "compiler/support/log.h"
 #include "compiler/support/status.h"

@@ -7,7 +7,6 @@
 #include "autotune_cache/cache_key.h"
 #include "autotune_cache/checked_json.h"
 #include "autotune_cache/tar.h"
-#include "autotune_cache/zstd_frame.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/memory.h"
 #include "compiler/support/read_limits.h"
@@ -17,7 +16,10 @@ namespace hstujit {
 namespace {
 
 constexpr const char* kManifest = "hstujit-bundle.json";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr const char* kBundleFormat = "hstujit-bundle-1";
+
+bool is_zstd(std::string_view bytes) { return bytes.starts_with(kZstdMagic); }
 
 // What a bundle says of itself.
 struct Manifest {
@@ -58,11 +60,11 @@ Result<PackedBundle> pack_bundle(const std::map<std::string, std::string>& files
   return packed;
 }
 
-Result<std::shared_ptr<const Bundle>> Bundle::unpack(std::string bytes) {
+Result<std::shared_ptr<const Bundle>> Bundle::unpack(std::string bytes, const BundleDecoder& decode) {
   return within_memory("its contents", [&]() -> Result<std::shared_ptr<const Bundle>> {
     const std::shared_ptr<Bundle> bundle(new Bundle);
     if (is_zstd(bytes)) {
-      HSTUJIT_ASSIGN_OR_RETURN(bundle->tar_, decompress_zstd(bytes));
+      HSTUJIT_ASSIGN_OR_RETURN(bundle->tar_, decode(bytes));
     } else {
       bundle->tar_ = std::move(bytes);
     }

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "autotune_cache/bundle_decoder.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -32,8 +33,8 @@ Status check_bundle_head(std::string_view head, size_t size);
 // A bundle in memory, whose digest was checked.
 class Bundle {
  public:
-  // kIo with what differs when these bytes, of a file, are no whole bundle.
-  static Result<std::shared_ptr<const Bundle>> unpack(std::string bytes);
+  // kIo with what differs when these bytes, of a file, are no whole bundle; what `decode` says of a zstd frame.
+  static Result<std::shared_ptr<const Bundle>> unpack(std::string bytes, const BundleDecoder& decode);
 
   // Contents by name, without the manifest.
   const std::map<std::string, std::string_view, std::less<>>& files() const { return files_; }

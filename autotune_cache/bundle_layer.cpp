@@ -64,7 +64,7 @@ Result<std::string> BundleLayer::read() const {
 
 Result<std::shared_ptr<const Bundle>> BundleLayer::load() const {
   HSTUJIT_ASSIGN_OR_RETURN(std::string bytes, read());
-  auto unpacked = Bundle::unpack(std::move(bytes));
+  auto unpacked = Bundle::unpack(std::move(bytes), decode_);
   if (unpacked.ok()) return unpacked;
   return no_bundle(unpacked.status());
 }
@@ -75,7 +75,9 @@ Status BundleLayer::check_head(std::string_view head, uint64_t size) const {
 }
 
 Status BundleLayer::no_bundle(const Status& status) const {
-  const std::string_view problem = is_system_failure(status) ? "cannot be read" : "is no whole bundle";
+  // It may be whole where the system failed, or where there is no library that decompresses it.
+  const bool unread = is_system_failure(status) || status.code() == Code::kNoCompiler;
+  const std::string_view problem = unread ? "cannot be read" : "is no whole bundle";
   return status.with_context(fmt::format("the file {} {}", printable(path()), problem));
 }
 

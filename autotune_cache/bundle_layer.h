@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "autotune_cache/bundle.h"
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/cache_listing.h"
 #include "compiler/support/log.h"
 
 namespace hstujit {
@@ -16,20 +16,20 @@ class BundleLayer : public CacheLayer {
  public:
   // With Trust::kOwn a file that belongs to somebody who is neither root nor this user, that anybody may write, or in
   // whose place anybody can put another one, is not read.
-  BundleLayer(std::string path, Trust trust, Log log)
-      : CacheLayer(std::move(path)), trust_(trust), log_(std::move(log)) {}
+  BundleLayer(std::string path, Trust trust, BundleDecoder decode, Log log)
+      : CacheLayer(std::move(path)), trust_(trust), decode_(std::move(decode)), log_(std::move(log)) {}
 
   bool writable() const override { return false; }
   Status health() const override;
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   Result<ChoiceRecord> find_choice(std::string_view digest) const override;
-  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
-  std::vector<StoredArtifact> artifacts(Status* failure) const override;
-  std::vector<StoredRecord> records(Status* failure) const override;
-  std::vector<StoredChoice> choices(Status* failure) const override;
-  std::vector<VerifiedFile> verify() const override;
-  std::vector<VerifiedFile> passed_over() const override;
+  // As cache_listing.h says.
+  std::vector<StoredArtifact> artifacts(Status* failure = nullptr) const;
+  std::vector<StoredRecord> records(Status* failure = nullptr) const;
+  std::vector<StoredChoice> choices(Status* failure = nullptr) const;
+  std::vector<VerifiedFile> verify() const;
+  std::vector<VerifiedFile> passed_over() const;
   // Of its contents; empty where it is no bundle.
   std::string sha256() const;
 
@@ -45,6 +45,7 @@ class BundleLayer : public CacheLayer {
   Result<std::string_view> file(const std::filesystem::path& name, size_t max) const;
 
   Trust trust_;
+  BundleDecoder decode_;
   Log log_;
   mutable std::once_flag once_;
   mutable Status status_;

@@ -70,7 +70,7 @@ Result<bool> is_overtaken(const StoredChoice& stored, const CacheLayers& consult
 Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std::string>& ops,
                                const CacheLayers& consulted, Files& files) {
   int64_t count = 0;
-  HSTUJIT_ASSIGN_OR_RETURN(std::vector<StoredChoice> all, gather_whole(layers, &CacheLayer::choices));
+  HSTUJIT_ASSIGN_OR_RETURN(std::vector<StoredChoice> all, gather_whole(layers, &choices_of));
   std::stable_partition(all.begin(), all.end(),
                         [](const StoredChoice& stored) { return stored.choice.exported || is_frozen(stored.choice); });
   for (const StoredChoice& stored : all) {
@@ -114,7 +114,7 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
 // writer that was interrupted were never an entry.
 std::vector<VerifiedFile> refused_files(const CacheLayer& layer, const Files& files) {
   std::vector<VerifiedFile> refused;
-  for (VerifiedFile& file : layer.verify()) {
+  for (VerifiedFile& file : verify(layer)) {
     if (file.problem.empty() || is_abandoned_temporary(file.path)) continue;
     if (!files.contains(std::filesystem::path(file.path).lexically_relative(layer.path()).native()))
       refused.push_back(std::move(file));
@@ -130,12 +130,12 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
   Files files;
   Status failure;
   for (const CacheLayerPtr& layer : layers) {
-    if (const std::vector<VerifiedFile> folders = layer->passed_over(); !folders.empty()) {
+    if (const std::vector<VerifiedFile> folders = passed_over(*layer); !folders.empty()) {
       return Status(folders.front().unread ? Code::kOutOfMemory : Code::kIo,
                     fmt::format("{} is not read: {}; a bundle would lack what it holds", quote(folders.front().path),
                                 folders.front().problem));
     }
-    for (const StoredArtifact& stored : layer->artifacts(&failure)) {
+    for (const StoredArtifact& stored : artifacts_of(*layer, &failure)) {
       const ArtifactKey& key = stored.metadata.key;
       const ArtifactFiles names(kNoRoot, key.arch, stored.digest);
       if (files.contains(names.metadata.native()) || !is_wanted(ops, op_of(key))) continue;
@@ -147,7 +147,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
       files.emplace(names.cubin.native(), std::move(loaded->cubin));
       ++exported.kernels;
     }
-    for (const StoredRecord& stored : layer->records(&failure)) {
+    for (const StoredRecord& stored : records_of(*layer, &failure)) {
       if (!is_wanted(ops, stored.record.key.op)) continue;
       HSTUJIT_ASSIGN_OR_RETURN(std::string text, format_record(stored.record));
       const std::string name = record_file(kNoRoot, stored.digest).native();

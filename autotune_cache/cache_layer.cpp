@@ -5,13 +5,8 @@
 
 #include "autotune_cache/bundle_layer.h"
 #include "autotune_cache/directory_layer.h"
-#include "compiler/support/files.h"
 
 namespace hstujit {
-
-void keep_failure(const Status& status, Status* failure) {
-  if (failure != nullptr && failure->ok() && is_system_failure(status)) *failure = status;
-}
 
 CacheLayers open_layers(const CacheDirectories& directories, const Log& log) {
   CacheLayers layers;
@@ -20,7 +15,7 @@ CacheLayers open_layers(const CacheDirectories& directories, const Log& log) {
   for (const std::string& path : directories.read_only) {
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) {
-      layers.push_back(std::make_shared<BundleLayer>(path, directories.trust, log));
+      layers.push_back(std::make_shared<BundleLayer>(path, directories.trust, directories.decode, log));
     } else {
       layers.push_back(std::make_shared<DirectoryLayer>(path, false, directories.trust, log));
     }

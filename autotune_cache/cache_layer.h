@@ -1,12 +1,10 @@
 // A place where cubins and tuning records are looked up. A process has an ordered list of them: the user's directory,
 // which is written, then those that are only read, then a remote cache.
 //
-// A layer only finds and enumerates. What is written goes to the files of the writable one, by ArtifactStore and
-// TuningDatabase.
+// A layer only finds; cache_listing.h enumerates what is in it. What is written goes to the files of the writable one,
+// by ArtifactStore and TuningDatabase.
 #pragma once
 
-#include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,34 +20,11 @@
 
 namespace hstujit {
 
-struct StoredArtifact {
-  ArtifactMetadata metadata;
-  std::string digest;
-  std::string directory;  // path of its layer
-  uint64_t bytes = 0;     // of both files
-  int64_t last_used = 0;  // seconds since 1970, exact to an hour; 0 where nobody keeps it
-};
-
-struct StoredRecord {
-  TuningRecord record;
-  std::string digest;
-  std::string directory;  // path of its layer
-};
-
-struct StoredChoice {
-  ChoiceRecord choice;
-  std::string digest;
-  std::string directory;  // path of its layer
-};
-
 struct VerifiedFile {
   std::string path;
   std::string problem;  // empty for a good entry; else one sentence
   bool unread = false;  // the system failed (is_system_failure): the entry may be good
 };
-
-// Keeps a failure of the system in `failure`, unless that is null or holds one.
-void keep_failure(const Status& status, Status* failure);
 
 inline constexpr const char* kMissingLayer =
     "it does not exist; HSTUJIT_CACHE_PATH names what is only read, and HSTUJIT_CACHE_DIR where kernels are kept";
@@ -77,20 +52,6 @@ class CacheLayer {
   virtual Result<TuningRecord> find_record(std::string_view digest) const = 0;
   virtual Result<ChoiceRecord> find_choice(std::string_view digest) const = 0;
 
-  // Entries with readable metadata, by arch and digest. Reads no cubin of a directory. `failure`, unless it is null or
-  // holds one already, is the first failure of the system that kept an entry out of the list.
-  virtual std::vector<StoredArtifact> artifacts(Status* failure) const = 0;
-  // Readable records and choices, by digest.
-  virtual std::vector<StoredRecord> records(Status* failure) const = 0;
-  virtual std::vector<StoredChoice> choices(Status* failure) const = 0;
-  std::vector<StoredArtifact> artifacts() const { return artifacts(nullptr); }
-  std::vector<StoredRecord> records() const { return records(nullptr); }
-  std::vector<StoredChoice> choices() const { return choices(nullptr); }
-  // Reads everything. Anything that a look-up would not accept has a problem.
-  virtual std::vector<VerifiedFile> verify() const = 0;
-  // The folders, or the whole of it, that a look-up passes over with everything in them. Lists have nothing of them.
-  virtual std::vector<VerifiedFile> passed_over() const { return {}; }
-
   // Whether what it gives is kept in the user directory, so that the next process need not ask for it.
   virtual bool remote() const { return false; }
   // What this process has made, for a layer that passes it on. Returns at once.
@@ -114,29 +75,5 @@ const CacheTree* writable_tree(const CacheLayers& layers);
 
 // The paths of `layers`, as CacheDirectories says them.
 CacheDirectories directories_of(const CacheLayers& layers);
-
-// What `list` of every layer gives, in the layers' order.
-template <typename Item>
-std::vector<Item> gather(const CacheLayers& layers, std::vector<Item> (CacheLayer::*list)() const) {
-  std::vector<Item> all;
-  for (const CacheLayerPtr& layer : layers) {
-    std::vector<Item> items = ((*layer).*list)();
-    all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-  }
-  return all;
-}
-// The same, or the first failure of the system that kept an entry out of it.
-template <typename Item>
-Result<std::vector<Item>> gather_whole(const CacheLayers& layers,
-                                       std::vector<Item> (CacheLayer::*list)(Status* failure) const) {
-  std::vector<Item> all;
-  Status failure;
-  for (const CacheLayerPtr& layer : layers) {
-    std::vector<Item> items = ((*layer).*list)(&failure);
-    all.insert(all.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-  }
-  HSTUJIT_RETURN_IF_ERROR(failure);
-  return all;
-}
 
 }  // namespace hstujit

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autotune_cache/bundle_decoder.h"
 #include "compiler/support/env.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/log.h"
@@ -29,6 +30,8 @@ struct CacheDirectories {
   std::string user;                    // read and written; empty: nothing is kept beyond this process
   std::vector<std::string> read_only;  // looked at after `user`, in order
   Trust trust = Trust::kOwn;           // HSTUJIT_TRUST_CACHE: what others have written is used, too
+  // Decompresses bundles among the files to read.
+  BundleDecoder decode = bundle_decoder(Environment::of_values({}));
 
   // HSTUJIT_CACHE_DIR and what stands in for it, then HSTUJIT_CACHE_PATH. No usable user directory is logged, no error.
   static CacheDirectories from_environment(const Environment& environment, const Log& log);

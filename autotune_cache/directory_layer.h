@@ -1,7 +1,7 @@
 // A cache directory as a layer: the files of cache_layout.h.
 #pragma once
 
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/cache_listing.h"
 
 namespace hstujit {
 
@@ -17,12 +17,12 @@ class DirectoryLayer : public CacheLayer {
   Result<LoadedArtifact> find_artifact(std::string_view arch, std::string_view digest) const override;
   Result<TuningRecord> find_record(std::string_view digest) const override;
   Result<ChoiceRecord> find_choice(std::string_view digest) const override;
-  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
-  std::vector<StoredArtifact> artifacts(Status* failure) const override;
-  std::vector<StoredRecord> records(Status* failure) const override;
-  std::vector<StoredChoice> choices(Status* failure) const override;
-  std::vector<VerifiedFile> verify() const override;
-  std::vector<VerifiedFile> passed_over() const override;
+  // As cache_listing.h says.
+  std::vector<StoredArtifact> artifacts(Status* failure = nullptr) const;
+  std::vector<StoredRecord> records(Status* failure = nullptr) const;
+  std::vector<StoredChoice> choices(Status* failure = nullptr) const;
+  std::vector<VerifiedFile> verify() const;
+  std::vector<VerifiedFile> passed_over() const;
 
  private:
   bool writable_;

@@ -259,6 +259,6 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
   return merged;
 }
 
-std::vector<StoredRecord> TuningDatabase::list() const { return gather(layers_, &CacheLayer::records); }
+std::vector<StoredRecord> TuningDatabase::list() const { return gather(layers_, &records_of); }
 
 }  // namespace hstujit

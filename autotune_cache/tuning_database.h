@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/cache_listing.h"
 #include "autotune_cache/not_kept.h"
 #include "autotune_cache/tuning_record.h"
 #include "compiler/support/log.h"

@@ -1,7 +1,7 @@
 # What is installed where, in components: a machine that serves needs `runtime` alone.
 #
-#   runtime     libhstujit.so, shipped tuning records, the licence, the notices of what is linked into it; the next three
-#               have theirs
+#   runtime     libhstujit.so, libhstujit_bundle.so, shipped tuning records, the licence, the notices of what is linked
+#               into them; the next three have theirs
 #   operations  libhstujit_operations.so, the program with its manual page and completions, the worker process of the
 #               tuner
 #   compiler    libhstujit_compiler.so
@@ -13,13 +13,16 @@ include(notices)
 
 # Builds what is installed, and neither tests nor benchmarks.
 add_custom_target(hstujit_installation)
-foreach(target IN ITEMS hstujit hstujit_operations_library hstujit_compiler hstujit_host_library hstujit_torch hstujit_tool hstujit_worker
+foreach(target IN ITEMS hstujit hstujit_bundle_library hstujit_operations_library hstujit_compiler hstujit_host_library hstujit_torch hstujit_tool hstujit_worker
         hstujit_pages hstujit_records)
   if(TARGET ${target})
     add_dependencies(hstujit_installation ${target})
   endif()
 endforeach()
 
+if(TARGET hstujit_bundle_library)
+  install(TARGETS hstujit_bundle_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+endif()
 if(TARGET hstujit_operations_library)
   install(TARGETS hstujit_operations_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT operations)
 endif()
@@ -75,7 +78,7 @@ install(FILES ${PROJECT_BINARY_DIR}/hstujit-config.cmake ${PROJECT_BINARY_DIR}/h
         DESTINATION ${package} COMPONENT dev)
 
 # Read by the library after every cache directory; runtime/engine/shipped_records.h has the way there.
-add_dependencies(hstujit hstujit_records)  # whoever builds the library alone can install it
+add_dependencies(hstujit hstujit_records hstujit_bundle_library)  # whoever builds the library alone can install it
 install(DIRECTORY ${PROJECT_BINARY_DIR}/records DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT runtime)
 set(records ${PROJECT_SOURCE_DIR}/autotune_cache/records)
 install(FILES ${records}/README.md ${records}/common.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit/records

@@ -3,7 +3,8 @@
 # hstujit_library checks the DEPS of each target against this table at configure time; check_includes.cmake, run as a
 # test, checks every #include of a layer against its DEPS.
 
-set(HSTUJIT_LAYERS support generator spec plan templates skeletons cache ir passes emit nvrtc driver host runtime operations tools)
+set(HSTUJIT_LAYERS support generator spec plan templates skeletons bundle cache ir passes emit nvrtc driver host runtime operations
+    tools)
 
 set(HSTUJIT_FOLDER_support compiler/support)
 set(HSTUJIT_FOLDER_generator compiler/generator)
@@ -11,6 +12,7 @@ set(HSTUJIT_FOLDER_spec compiler/spec)
 set(HSTUJIT_FOLDER_plan compiler/plan)
 set(HSTUJIT_FOLDER_templates templates)
 set(HSTUJIT_FOLDER_skeletons templates)
+set(HSTUJIT_FOLDER_bundle autotune_cache/bundle_library)
 set(HSTUJIT_FOLDER_cache autotune_cache)
 set(HSTUJIT_FOLDER_ir compiler/ir)
 set(HSTUJIT_FOLDER_passes compiler/passes)
@@ -28,6 +30,7 @@ set(HSTUJIT_ALLOWED_spec support)
 set(HSTUJIT_ALLOWED_plan support spec skeletons)
 set(HSTUJIT_ALLOWED_templates support)
 set(HSTUJIT_ALLOWED_skeletons support spec plan)
+set(HSTUJIT_ALLOWED_bundle support)
 set(HSTUJIT_ALLOWED_cache support)
 set(HSTUJIT_ALLOWED_ir support spec plan)
 set(HSTUJIT_ALLOWED_passes support spec plan ir)
@@ -47,8 +50,8 @@ set(HSTUJIT_PARTS_operations tuning/data tuning/timing tuning/worker tuning/tune
 set(HSTUJIT_LINK_ONLY_plan skeletons)
 
 # Headers that describe a boundary between products: the other side of it may include them.
-set(HSTUJIT_BOUNDARY_HEADERS compiler/driver/compiler_api.h compiler/host/host_api.h operations/api/operations_api.h
-    operations/api/worker_api.h)
+set(HSTUJIT_BOUNDARY_HEADERS autotune_cache/bundle_library/bundle_api.h compiler/driver/compiler_api.h
+    compiler/host/host_api.h operations/api/operations_api.h operations/api/worker_api.h)
 
 # Fails the configuration unless layer `name` may use every layer of the remaining arguments.
 function(hstujit_check_layer name)

@@ -1,4 +1,4 @@
-# The four shared libraries. The first loads the others, from beside itself, only when they are needed.
+# The five shared libraries. The first loads the others, from beside itself, only when they are needed.
 if(TARGET hstujit_runtime)
   hstujit_shared_library(NAME hstujit EXPORTS "hstujit_*" ROOTS runtime)
   target_include_directories(hstujit INTERFACE
@@ -11,6 +11,10 @@ if(TARGET hstujit_runtime)
   endif()
   set(abi ${CMAKE_MATCH_1})
   set_target_properties(hstujit PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
+endif()
+if(TARGET hstujit_bundle)
+  hstujit_shared_library(NAME hstujit_bundle_library EXPORTS "hstujit_bundle_*" ROOTS bundle)
+  set_target_properties(hstujit_bundle_library PROPERTIES OUTPUT_NAME hstujit_bundle)
 endif()
 if(TARGET hstujit_operations)
   hstujit_shared_library(NAME hstujit_operations_library EXPORTS "hstujit_operations_*; hstujit_worker_serve" ROOTS operations)

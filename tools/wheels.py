@@ -27,7 +27,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HOST_LIBRARY = "lib/libhstujit_host.so"
-BESIDE = tuple(f"lib/libhstujit_{name}.so" for name in ("operations", "compiler", "torch"))
+BESIDE = tuple(f"lib/libhstujit_{name}.so" for name in ("bundle", "operations", "compiler", "torch"))
 NATIVE = ("lib/libhstujit.so.*", *BESIDE, "bin/hstujit", "libexec/hstujit/*", "share/hstujit/records/**/*")
 DOCUMENTS = "share/doc/hstujit"  # where the installation has the licence and the notices of each component
 # Which glibc the oldest manylinux has whose libstdc++ has GLIBCXX_3.4.N, as (N, minor version of glibc).

@@ -38,13 +38,6 @@ class RemoteLayer final : public CacheLayer {
     return Status(Code::kNotFound, "a remote cache has no choices");
   }
 
-  // Nothing: HTTP lists no entries.
-  using CacheLayer::artifacts, CacheLayer::records, CacheLayer::choices;
-  std::vector<StoredArtifact> artifacts(Status* /*failure*/) const override { return {}; }
-  std::vector<StoredRecord> records(Status* /*failure*/) const override { return {}; }
-  std::vector<StoredChoice> choices(Status* /*failure*/) const override { return {}; }
-  std::vector<VerifiedFile> verify() const override { return {}; }
-
   // Sent in the background, in time or not at all.
   void offer(const ArtifactMetadata& metadata, const std::string& digest, std::string_view cubin) const override;
   void offer(const TuningRecord& record) const override;

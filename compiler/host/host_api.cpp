@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-#include <new>
 #include <string>
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/host/kernel.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/c_boundary.h"
 #include "compiler/support/json.h"
 #include "compiler/support/running_compile.h"
 
@@ -23,6 +21,7 @@ using hstujit::Json;
 using hstujit::Result;
 using hstujit::Status;
 
+constexpr const char* kName = "the host backend";
 constexpr int64_t kMaxThreads = 1024;
 
 struct Request {
@@ -68,28 +67,6 @@ Result<JitKernel> create(const char* text) {
   return JitKernel::create(request.spec, request.direction, request.threads);
 }
 
-void write_sentence(const std::string& sentence, char* error, size_t error_size) {
-  if (error == nullptr || error_size == 0) return;
-  const size_t length = std::min(sentence.size(), error_size - 1);
-  std::memcpy(error, sentence.data(), length);
-  error[length] = '\0';
-}
-
-// Runs `body`, which returns a Status, and writes its sentence.
-template <typename Body>
-int guarded(char* error, size_t error_size, Body&& body) {
-  Status status;
-  try {
-    status = body();
-  } catch (const std::bad_alloc&) {
-    status = Status(Code::kOutOfMemory, "the host backend ran out of memory");
-  } catch (const std::exception& exception) {
-    status = Status(Code::kInternal, fmt::format("the host backend failed: {}", exception.what()));
-  }
-  write_sentence(status.message(), error, error_size);
-  return static_cast<int>(status.code());
-}
-
 }  // namespace
 
 extern "C" {
@@ -100,7 +77,7 @@ const char* hstujit_host_generator(void) { return hstujit::generator_digest().da
 
 void* hstujit_host_create(const char* request_json, char* error, size_t error_size) {
   JitKernel* kernel = nullptr;
-  guarded(error, error_size, [&]() -> Status {
+  hstujit::guarded_call(kName, error, error_size, [&]() -> Status {
     HSTUJIT_ASSIGN_OR_RETURN(JitKernel created, create(request_json));
     kernel = new JitKernel(std::move(created));
     return Status();
@@ -109,7 +86,7 @@ void* hstujit_host_create(const char* request_json, char* error, size_t error_si
 }
 
 int hstujit_host_launch(void* kernel, const HstujitHostValue* values, size_t count, char* error, size_t error_size) {
-  return guarded(error, error_size, [&]() -> Status {
+  return hstujit::guarded_call(kName, error, error_size, [&]() -> Status {
     if (kernel == nullptr)
       return Status(Code::kInvalidArgument, "kernel is null; it must come from hstujit_host_create");
     return static_cast<const JitKernel*>(kernel)->launch(values, count);

@@ -93,6 +93,9 @@ const std::vector<EnvVariable>& environment_variables() {
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kOperationsLibrary, kPath, "HSTUJIT_OPERATIONS_LIBRARY", "", "",
        "libhstujit_operations.so. Unset: the one beside libhstujit.so, then the loader's path."},
+      {Env::kBundleLibrary, kPath, "HSTUJIT_BUNDLE_LIBRARY", "", "",
+       "libhstujit_bundle.so, which decompresses bundles. Unset: the one beside libhstujit.so, then the loader's "
+       "path."},
       {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
        "The executable in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and "
        "not "

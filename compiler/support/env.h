@@ -39,6 +39,7 @@ enum class Env {
   kCompilerLibrary,
   kHostLibrary,
   kOperationsLibrary,
+  kBundleLibrary,
   kWorker,
   kTorchDispatch,
 };

@@ -345,7 +345,8 @@ typedef struct hstujit_cache_export_options {
 HSTUJIT_API hstujit_status hstujit_cache_export(hstujit_context*, const char* path,
                                                 const hstujit_cache_export_options* options, hstujit_text* report);
 /* Puts the entries of a bundle, compressed with zstd or not, into the cache directory that is written. HSTUJIT_IO, and
- * nothing is imported, when the file is not exactly what was exported. */
+ * nothing is imported, when the file is not exactly what was exported; HSTUJIT_NO_COMPILER when it is compressed and
+ * there is no libhstujit_bundle.so. */
 HSTUJIT_API hstujit_status hstujit_cache_import(hstujit_context*, const char* path, hstujit_text* report);
 
 #ifdef __cplusplus

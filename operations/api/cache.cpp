@@ -148,14 +148,13 @@ hstujit_status hstujit_operations_cache_list(hstujit_context* context, hstujit_t
     HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
     HSTUJIT_REQUIRE(report, "where the text goes");
     Engine& engine = *context->engine;
-    HSTUJIT_ASSIGN_OR_RETURN(const auto artifacts,
-                             gather_whole(engine.kernels().store().layers(), &CacheLayer::artifacts));
-    HSTUJIT_ASSIGN_OR_RETURN(const auto records, gather_whole(engine.tuning().layers(), &CacheLayer::records));
-    HSTUJIT_ASSIGN_OR_RETURN(const auto choices, gather_whole(engine.tuning().layers(), &CacheLayer::choices));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto artifacts, gather_whole(engine.kernels().store().layers(), &artifacts_of));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto records, gather_whole(engine.tuning().layers(), &records_of));
+    HSTUJIT_ASSIGN_OR_RETURN(const auto choices, gather_whole(engine.tuning().layers(), &choices_of));
     uint64_t bytes = 0;
     for (const StoredArtifact& artifact : artifacts) bytes += artifact.bytes;
     Json not_read = Json::array();
-    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &CacheLayer::passed_over))
+    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &passed_over))
       not_read.push_back({{"path", as_utf8(folder.path)}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
                        {"kernels", kernels_json(engine, artifacts)},
@@ -173,7 +172,7 @@ hstujit_status hstujit_operations_cache_verify(hstujit_context* context, hstujit
     Json bad = Json::array();
     size_t files = 0;
     // The database's layers are the kernels' and the installed records.
-    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &CacheLayer::verify)) {
+    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &verify)) {
       if (file.unread) return Status(Code::kOutOfMemory, file.problem + "; nothing is said about the cache");
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", as_utf8(file.path)}, {"problem", file.problem}});
@@ -259,7 +258,7 @@ hstujit_status hstujit_operations_cache_import(hstujit_context* context, const c
     HSTUJIT_REQUIRE(report, "where the text goes");
     Engine& engine = *context->engine;
     // Whoever imports a file vouches for it; its digest is checked.
-    const BundleLayer bundle(path, Trust::kAll, engine.log());
+    const BundleLayer bundle(path, Trust::kAll, bundle_decoder(engine.environment()), engine.log());
     HSTUJIT_ASSIGN_OR_RETURN(const ImportReport imported,
                              import_bundle(bundle, engine.kernels().store(), engine.tuning()));
     const Json json = {{"path", path},

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "autotune_cache/artifact_files.h"
+#include "autotune_cache/cache_listing.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/text.h"
 #include "compiler/support/trust.h"
@@ -153,7 +154,7 @@ std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
   PassedOverFiles damaged;
   PassedOverFiles distrusted;
-  for (const VerifiedFile& file : layer.verify()) {
+  for (const VerifiedFile& file : verify(layer)) {
     if (file.unread) {
       return {{Severity::kWarning, "cache",
                fmt::format("the files in {} cannot be checked: {}", quote(layer.path()), file.problem),

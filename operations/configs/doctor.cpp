@@ -218,9 +218,10 @@ class Doctor {
           kTrustAdvice);
     } else if (!health.ok()) {
       add(of_caches(), writable ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
-          path.is_directory         ? "let this user read it, or name another one"
-          : layer.tree() == nullptr ? "copy the bundle again, or export it anew"
-                                    : "name a directory or a bundle");
+          health.code() == Code::kNoCompiler ? "install libhstujit_bundle.so beside libhstujit.so, of the same release"
+          : path.is_directory                ? "let this user read it, or name another one"
+          : layer.tree() == nullptr          ? "copy the bundle again, or export it anew"
+                                             : "name a directory or a bundle");
     } else if (writable) {
       add(user_directory_findings(layer.path(), path));
       if (path.writable) add(folder_findings(*layer.tree()));

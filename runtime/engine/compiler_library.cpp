@@ -6,7 +6,7 @@
 
 #include "compiler/driver/compiler_api.h"
 #include "compiler/generator/generator_digest.h"
-#include "compiler/support/dynamic_library.h"
+#include "compiler/support/installed_library.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 
@@ -120,35 +120,13 @@ nlohmann::ordered_json to_json(const CompileRequest& request) {
           {"lineinfo", request.lineinfo}};
 }
 
-std::vector<std::string> library_candidates(const Environment& environment, Env variable, const std::string& file) {
-  if (environment.is_set(variable)) return {environment.text(variable)};
-  std::vector<std::string> candidates;
-  const std::string folder = folder_of_code(reinterpret_cast<const void*>(&library_candidates));
-  if (!folder.empty()) candidates.push_back(folder + "/" + file);
-  candidates.push_back(file);
-  return candidates;
-}
-
-std::string library_name(const std::string& what, const Environment& environment, Env variable) {
-  return environment.is_set(variable) ? fmt::format("{} that {} names", what, environment_variable(variable).name)
-                                      : what;
-}
-
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment) {
   HSTUJIT_RETURN_IF_ERROR(check_memory_left(kCompilerLibraryBytes, "the compiler library"));
   // LLVM keeps thread-local state and exit handlers: unloading it is not safe.
-  HSTUJIT_ASSIGN_OR_RETURN(
-      DynamicLibrary library,
-      DynamicLibrary::open(library_name("the compiler library", environment, Env::kCompilerLibrary),
-                           library_candidates(environment, Env::kCompilerLibrary, kCompilerFile), Code::kNoCompiler,
-                           DynamicLibrary::Keep::kForever));
+  HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary library, open_installed_library("the compiler library", environment,
+                                                                          Env::kCompilerLibrary, kCompilerFile));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, library.function<decltype(hstujit_compiler_abi)>("hstujit_compiler_abi"));
-  if (const int found = abi(); found != HSTUJIT_COMPILER_ABI) {
-    return Status(Code::kNoCompiler,
-                  fmt::format("the compiler library {} has ABI {}; this libhstujit needs ABI {}, install "
-                              "both from one release",
-                              library.name(), found, HSTUJIT_COMPILER_ABI));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_abi("the compiler library", library, abi(), HSTUJIT_COMPILER_ABI));
   HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
                            library.function<decltype(hstujit_compiler_generator)>("hstujit_compiler_generator"));
   HSTUJIT_RETURN_IF_ERROR(check_generator(fmt::format("the compiler library {}", library.name()), generator()));

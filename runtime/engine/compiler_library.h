@@ -61,9 +61,4 @@ using KernelCompilerPtr = std::shared_ptr<const KernelCompiler>;
 // generator is another one: its cubins would lie under keys that say something else.
 Result<KernelCompilerPtr> open_compiler_library(const Environment& environment);
 
-// What open looks at, in order, for open and for doctor; `file` is "libhstujit_compiler.so" or "libhstujit_host.so".
-std::vector<std::string> library_candidates(const Environment& environment, Env variable, const std::string& file);
-// What messages call it: `what`, and the variable that names it where that is set.
-std::string library_name(const std::string& what, const Environment& environment, Env variable);
-
 }  // namespace hstujit

@@ -150,6 +150,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   engine->shipped_records_ = options.records ? *options.records : hstujit::shipped_records();
   directories.make_absolute();
   directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
+  directories.decode = bundle_decoder(environment);
   CacheLayers layers = open_layers(directories, engine->log_);
   // One for both, so that both leave it alone after a failure of either.
   if (remote.ok() && *remote) layers.push_back(*remote);

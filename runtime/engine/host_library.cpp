@@ -6,7 +6,8 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/host/host_api.h"
-#include "compiler/support/dynamic_library.h"
+#include "compiler/support/c_boundary.h"
+#include "compiler/support/installed_library.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"
 #include "runtime/engine/compiler_library.h"
@@ -16,7 +17,6 @@ namespace hstujit {
 namespace {
 
 constexpr char kHostFile[] = "libhstujit_host.so";
-constexpr size_t kErrorBytes = 1024;
 
 // LLVM ends a process whose memory runs out. What it may need is three times what it was seen to take: 80 MiB of
 // address space for the library, and 20 for the largest kernel.
@@ -53,7 +53,7 @@ class LibraryKernel final : public HostKernel {
       value.strides = strides[i].data();
       value.rank = tensor.ndim;
     }
-    char error[kErrorBytes] = {};
+    char error[kBoundaryErrorBytes] = {};
     const int code = functions_->launch(kernel_, converted.data(), count, error, sizeof(error));
     if (code == static_cast<int>(Code::kOk)) return {};
     return Status(code_from(code), error[0] == 0 ? "the host backend failed and gave no reason" : error);
@@ -72,7 +72,7 @@ class HostLibrary final : public HostBackend {
     HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostKernelBytes, "the host backend"));
     const nlohmann::ordered_json request = {
         {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}};
-    char error[kErrorBytes] = {};
+    char error[kBoundaryErrorBytes] = {};
     void* const kernel = functions_->create(dump_json(request).c_str(), error, sizeof(error));
     if (kernel == nullptr) {
       return Status(Code::kCompileFailed,
@@ -94,17 +94,10 @@ class HostLibrary final : public HostBackend {
 Result<HostBackendPtr> open_host_library(const Environment& environment) {
   HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostLibraryBytes, "the host backend"));
   HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary library,
-                           DynamicLibrary::open(library_name("the host backend", environment, Env::kHostLibrary),
-                                                library_candidates(environment, Env::kHostLibrary, kHostFile),
-                                                Code::kNoCompiler, DynamicLibrary::Keep::kForever));
+                           open_installed_library("the host backend", environment, Env::kHostLibrary, kHostFile));
   const auto functions = std::make_shared<HostFunctions>(std::move(library));
   HSTUJIT_ASSIGN_OR_RETURN(auto* abi, functions->library.function<decltype(hstujit_host_abi)>("hstujit_host_abi"));
-  if (const int found = abi(); found != HSTUJIT_HOST_ABI) {
-    return Status(
-        Code::kNoCompiler,
-        fmt::format("the host backend {} has ABI {}; this libhstujit needs ABI {}, install both from one release",
-                    functions->library.name(), found, HSTUJIT_HOST_ABI));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_abi("the host backend", functions->library, abi(), HSTUJIT_HOST_ABI));
   HSTUJIT_ASSIGN_OR_RETURN(auto* generator,
                            functions->library.function<decltype(hstujit_host_generator)>("hstujit_host_generator"));
   HSTUJIT_RETURN_IF_ERROR(check_generator(fmt::format("the host backend {}", functions->library.name()), generator()));

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/cache_listing.h"
 #include "compiler/spec/json_text.h"
 
 namespace hstujit {

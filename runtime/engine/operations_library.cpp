@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/support/installed_library.h"
 #include "operations/api/operations_api.h"
-#include "runtime/engine/compiler_library.h"
 
 namespace hstujit {
 
@@ -27,20 +27,13 @@ void pass_on(void* user, const char* category, const char* line) {
 
 Result<OperationsLibrary> OperationsLibrary::open(const Environment& environment) {
   // It has thread-local state: unloading it is not safe.
-  HSTUJIT_ASSIGN_OR_RETURN(
-      DynamicLibrary found,
-      DynamicLibrary::open(library_name("the operations library", environment, Env::kOperationsLibrary),
-                           library_candidates(environment, Env::kOperationsLibrary, kOperationsFile), Code::kNoCompiler,
-                           DynamicLibrary::Keep::kForever));
+  HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary found, open_installed_library("the operations library", environment,
+                                                                        Env::kOperationsLibrary, kOperationsFile));
   OperationsLibrary library(std::move(found));
   const std::string& name = library.library_.name();
   HSTUJIT_ASSIGN_OR_RETURN(auto* const abi,
                            library.library_.function<decltype(hstujit_operations_abi)>("hstujit_operations_abi"));
-  if (const int has = abi(); has != HSTUJIT_OPERATIONS_ABI) {
-    return Status(Code::kNoCompiler, fmt::format("the operations library {} has ABI {}; this libhstujit needs ABI {}, "
-                                               "install both from one release",
-                                               name, has, HSTUJIT_OPERATIONS_ABI));
-  }
+  HSTUJIT_RETURN_IF_ERROR(check_abi("the operations library", library.library_, abi(), HSTUJIT_OPERATIONS_ABI));
   HSTUJIT_ASSIGN_OR_RETURN(auto* const generator, library.library_.function<decltype(hstujit_operations_generator)>(
                                                       "hstujit_operations_generator"));
   HSTUJIT_RETURN_IF_ERROR(check_generator(fmt::format("the operations library {}", name), generator()));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <zstd.h>
 
 #include "autotune_cache/bundle_transfer.h"
 #include "autotune_cache/checked_json.h"
@@ -10,6 +9,7 @@
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
+#include "tests/autotune_cache/zstd_frames.h"
 #include "tests/support/sanitized.h"
 
 namespace hstujit {
@@ -18,12 +18,6 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string compressed(const std::string& bytes) {
-  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
-  frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), 3));
-  return frame;
-}
 
 TuningRecord record_of(const std::string& op, double median) {
   return sample_record({{sample_config(64), kWorkload, "s", median, 1}}, sample_tuning_key(op));
@@ -55,7 +49,7 @@ class BundleTest : public CacheTest {
   Result<ImportReport> import_into(const std::string& directory, const std::string& file) {
     ArtifactStore store(at(directory), log());
     TuningDatabase database(at(directory), log());
-    return import_bundle(BundleLayer(file, Trust::kOwn, log()), store, database);
+    return import_bundle(BundleLayer(file, Trust::kOwn, linked_decoder, log()), store, database);
   }
 };
 
@@ -132,7 +126,7 @@ TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
 
 TEST_F(BundleTest, ABundleIsALayer) {
   const std::string file = write(compressed(exported("origin").packed.bytes));
-  const CacheDirectories directories = {.user = path("user"), .read_only = {file}};
+  const CacheDirectories directories = {.user = path("user"), .read_only = {file}, .decode = linked_decoder};
   ArtifactStore store(directories, log());
   const auto found = store.find(sample_key());
   ASSERT_TRUE(found.has_value());
@@ -168,7 +162,7 @@ TEST_F(BundleTest, EntriesAsLargeAsNoLookUpTakesAreRefused) {
     EXPECT_EQ(status.code(), Code::kIo) << name;
     EXPECT_THAT(status.message(),
                 HasSubstr(fmt::format("has {} bytes; the most for a file of its kind is {}", max + 1, max)));
-    const CacheDirectories layer = {.user = path("user"), .read_only = {file}};
+    const CacheDirectories layer = {.user = path("user"), .read_only = {file}, .decode = linked_decoder};
     ArtifactStore store(layer, log());
     TuningDatabase database(layer, log());
     EXPECT_EQ(store.find(sample_key()).has_value(), name != metadata) << "as a layer it has no such entry";
@@ -190,7 +184,7 @@ TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
 // Somebody expects something in it: a bundle without that would look whole.
 TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const CacheLayers layers = open_layers({.user = path("origin"), .read_only = {path("gone")}}, Log());
-  for (const auto list : {&CacheLayer::passed_over, &CacheLayer::verify}) {
+  for (const auto list : {&passed_over, &verify}) {
     std::vector<VerifiedFile> named = gather(layers, list);
     std::erase_if(named, [](const VerifiedFile& file) { return file.problem.empty(); });
     ASSERT_EQ(named.size(), 1u);
@@ -200,7 +194,7 @@ TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const Status status = export_bundle(layers, {}, layers).status();
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_THAT(status.message(), HasSubstr("gone\" is not read: it does not exist"));
-  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &CacheLayer::passed_over).empty()) << "nothing was written yet";
+  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &passed_over).empty()) << "nothing was written yet";
 }
 
 TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {
@@ -248,7 +242,7 @@ TEST_F(BundleTest, NoDamagedBundleIsImported) {
   }
   // A few bits of a frame change nothing that comes out of it.
   for (size_t i = 0; i < frame.size(); i += 7) {
-    const auto bundle = Bundle::unpack(flipped(frame, i));
+    const auto bundle = Bundle::unpack(flipped(frame, i), linked_decoder);
     EXPECT_TRUE(!bundle.ok() || (*bundle)->sha256() == sha256) << i;
   }
   for (size_t i = 1024; i < tar.size(); i += 101) EXPECT_FALSE(import_into("user", write(flipped(tar, i))).ok()) << i;
@@ -270,7 +264,7 @@ TEST_F(BundleTest, AnArchiveThatSaysTwoThingsIsRefused) {
                                                        {"sha256", sha256_hex(contents)}},
                                                       kMaxMetadataBytes);
     EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
-    return Bundle::unpack(tar + contents).status().message();
+    return Bundle::unpack(tar + contents, linked_decoder).status().message();
   };
   EXPECT_EQ(bundle_of({"a", "b"}, 2, ""), "");
   EXPECT_EQ(bundle_of({"a", "b"}, 2, std::string(512, '\0')), "") << "padding";
@@ -303,7 +297,7 @@ TEST_F(BundleTest, OnlyADigestIsShownAsWhatABundleSays) {
         {{"format", "hstujit-bundle-1"}, {"files", 0}, {"bytes", contents.size()}, {"sha256", sha256}},
         kMaxMetadataBytes);
     EXPECT_TRUE(append_to_tar(tar, "hstujit-bundle.json", manifest).ok());
-    return Bundle::unpack(tar + contents).status().message();
+    return Bundle::unpack(tar + contents, linked_decoder).status().message();
   };
   const std::string other = sha256_hex("other");
   EXPECT_THAT(problem_of(other), EndsWith("and hstujit-bundle.json says " + other));
@@ -392,7 +386,7 @@ TEST_F(BundleTest, ADirectoryThatKeepsNothingIsSaid) {
   EXPECT_THAT(report.status().message(), HasSubstr(path("taken")));
   ArtifactStore memory(CacheDirectories{}, log());
   TuningDatabase database(CacheDirectories{}, log());
-  EXPECT_EQ(import_bundle(BundleLayer(file, Trust::kOwn, log()), memory, database).status().code(),
+  EXPECT_EQ(import_bundle(BundleLayer(file, Trust::kOwn, linked_decoder, log()), memory, database).status().code(),
             Code::kInvalidArgument);
 }
 

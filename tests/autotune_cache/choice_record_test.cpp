@@ -10,6 +10,7 @@
 #include "autotune_cache/directory_layer.h"
 #include "cache_fixture.h"
 #include "compiler/support/read_limits.h"
+#include "tests/autotune_cache/zstd_frames.h"
 
 namespace hstujit {
 namespace {
@@ -52,7 +53,7 @@ class ChoiceTest : public CacheTest {
   Result<ImportReport> import_into(const std::string& directory, const std::string& file) {
     ArtifactStore store(at(directory), log());
     TuningDatabase database(at(directory), log());
-    return import_bundle(BundleLayer(file, Trust::kOwn, log()), store, database);
+    return import_bundle(BundleLayer(file, Trust::kOwn, linked_decoder, log()), store, database);
   }
   void note(const std::string& directory, const ChoiceRecord& noted) {
     TuningDatabase(at(directory), log()).note_choice(noted);

@@ -100,7 +100,7 @@ TEST_F(SystemFailureTest, IsNoDamage) {
   EXPECT_TRUE(without_open_files([&] {
     ArtifactStore store(user_only(), Log());
     const auto files = store.verify();
-    const auto listed = gather_whole(store.layers(), &CacheLayer::artifacts);
+    const auto listed = gather_whole(store.layers(), &artifacts_of);
     const Status found = store.layers().front()->find_artifact("sm_90a", *artifact_digest(sample_key())).status();
     return !files.empty() && files.front().unread && is_system_failure(listed.status()) && is_system_failure(found) &&
            !store.find(sample_key());

@@ -9,6 +9,7 @@
 #include "autotune_cache/bundle_transfer.h"
 #include "autotune_cache/directory_layer.h"
 #include "cache_fixture.h"
+#include "tests/autotune_cache/zstd_frames.h"
 
 namespace hstujit {
 namespace {
@@ -69,7 +70,7 @@ class RemovedMeanwhileTest : public CacheTest {
   Result<ImportReport> import(const std::string& file, const std::function<void()>& disturb) {
     ArtifactStore store(CacheLayers{std::make_shared<DisturbedLayer>(path("user"), disturb)}, log());
     TuningDatabase database(at("user"), log());
-    return import_bundle(BundleLayer(file, Trust::kOwn, log()), store, database);
+    return import_bundle(BundleLayer(file, Trust::kOwn, linked_decoder, log()), store, database);
   }
 };
 

@@ -15,6 +15,7 @@
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
+#include "tests/autotune_cache/zstd_frames.h"
 #include "tests/support/little_memory.h"
 
 namespace hstujit {
@@ -136,7 +137,7 @@ TEST_F(HarmfulBundleTest, WhatThereIsNoMemoryForIsUnread) {
   // A zstd frame with a window of 128 MiB, which is empty.
   ASSERT_TRUE(write_file_atomically(path("wide"), std::string("\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00", 9)).ok());
   EXPECT_TRUE(with_little_memory([&] {
-    const Status status = BundleLayer(path("wide"), Trust::kAll, log()).health();
+    const Status status = BundleLayer(path("wide"), Trust::kAll, linked_decoder, log()).health();
     return status.code() == Code::kOutOfMemory &&
            status.message().ends_with("cannot be read: there is no memory for its zstd frame");
   }));
@@ -146,13 +147,13 @@ TEST_F(HarmfulBundleTest, ADeepManifestIsRefused) {
   std::string tar;
   ASSERT_TRUE(append_to_tar(tar, "hstujit-bundle.json", deep_json()).ok());
   finish_tar(tar);
-  EXPECT_THAT(Bundle::unpack(tar).status().message(),
+  EXPECT_THAT(Bundle::unpack(tar, linked_decoder).status().message(),
               HasSubstr("lists and objects lie in each other more than 64 deep"));
 }
 
 TEST_F(HarmfulBundleTest, ALargeOrEndlessFileIsRefused) {
   make_large(path("bundle"), kMaxBundleBytes + 1);
-  EXPECT_THAT(BundleLayer(path("bundle"), Trust::kAll, log()).health().message(),
+  EXPECT_THAT(BundleLayer(path("bundle"), Trust::kAll, linked_decoder, log()).health().message(),
               HasSubstr("it has more than 4294967296 bytes"));
   // Gigabytes that are no bundle are known by their first bytes: there is no memory for the others here.
   make_large(path("zeros"), kMaxBundleBytes);
@@ -160,16 +161,17 @@ TEST_F(HarmfulBundleTest, ALargeOrEndlessFileIsRefused) {
   std::filesystem::resize_file(path("grown"), kMaxBundleBytes);
   for (const Trust trust : {Trust::kAll, Trust::kOwn}) {
     const auto says = [&](const std::string& name, const std::string& sentence) {
-      return BundleLayer(path(name), trust, log()).health().message().find(sentence) != std::string::npos;
+      return BundleLayer(path(name), trust, linked_decoder, log()).health().message().find(sentence) !=
+             std::string::npos;
     };
     EXPECT_TRUE(
         with_little_memory([&] { return says("zeros", "byte 0 of its tar archive there is no ustar header"); }));
     EXPECT_TRUE(with_little_memory([&] { return says("grown", "its contents have 4294966272 bytes"); }));
   }
-  EXPECT_THAT(BundleLayer("/dev/zero", Trust::kAll, log()).health().message(),
+  EXPECT_THAT(BundleLayer("/dev/zero", Trust::kAll, linked_decoder, log()).health().message(),
               HasSubstr("it is a device, no regular file"));
   make_pipe(path("pipe"));
-  EXPECT_THAT(BundleLayer(path("pipe"), Trust::kAll, log()).health().message(),
+  EXPECT_THAT(BundleLayer(path("pipe"), Trust::kAll, linked_decoder, log()).health().message(),
               HasSubstr("it is a pipe, no regular file"));
 }
 

@@ -14,6 +14,7 @@
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
 #include "tests/autotune_cache/large_record.h"
+#include "tests/autotune_cache/zstd_frames.h"
 #include "tests/support/little_memory.h"
 #include "tests/support/whole_file.h"
 
@@ -45,7 +46,7 @@ class UnreadEntryTest : public CacheTest {
   Status import(const std::string& file) {
     ArtifactStore store(user_only(), log());
     TuningDatabase database(user_only(), log());
-    return import_bundle(BundleLayer(file, Trust::kAll, log()), store, database).status();
+    return import_bundle(BundleLayer(file, Trust::kAll, linked_decoder, log()), store, database).status();
   }
 };
 
@@ -99,10 +100,10 @@ TEST_F(UnreadRecordTest, ABundleIsNotImportedInPart) {
   fs::remove(record());
   const std::string file = bundle_of({{record_file(kNoRoot, tuning_digest(kSmall.key)).native(), kLarge}});
   EXPECT_TRUE(with_little_memory([&] {
-    const CacheLayers layers = {std::make_shared<BundleLayer>(file, Trust::kAll, log())};
-    const auto listed = gather_whole(layers, &CacheLayer::records);
+    const CacheLayers layers = {std::make_shared<BundleLayer>(file, Trust::kAll, linked_decoder, log())};
+    const auto listed = gather_whole(layers, &records_of);
     return import(file).code() == Code::kOutOfMemory && is_system_failure(listed.status()) &&
-           layers.front()->verify().front().unread;
+           verify(*layers.front()).front().unread;
   }));
   EXPECT_FALSE(fs::exists(record()));
 }

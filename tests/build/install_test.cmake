@@ -44,7 +44,7 @@ endfunction()
 set(all ${SCRATCH}/all)
 install(${all} runtime operations compiler host dev)
 set(examples ${all}/share/hstujit/examples)
-expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_operations.so ${LIBDIR}/libhstujit_compiler.so ${LIBDIR}/libhstujit_host.so
+expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_bundle.so ${LIBDIR}/libhstujit_operations.so ${LIBDIR}/libhstujit_compiler.so ${LIBDIR}/libhstujit_host.so
              libexec/hstujit/hstujit-worker include/hstujit/hstujit.h include/hstujit/hstujit.hpp include/hstujit/operators.hpp
              include/hstujit/dlpack.h share/hstujit/examples/serve.cpp share/hstujit/examples/configs/serve.json
              ${LIBDIR}/cmake/hstujit/hstujit-config.cmake ${LIBDIR}/pkgconfig/hstujit.pc

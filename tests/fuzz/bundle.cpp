@@ -11,6 +11,7 @@
 #include "autotune_cache/tar.h"
 #include "compiler/support/descriptor.h"
 #include "compiler/support/hash.h"
+#include "tests/autotune_cache/zstd_frames.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 
@@ -22,7 +23,7 @@ namespace {
 void use_as_layer(const std::string& bytes) {
   const Descriptor file(::memfd_create("bundle", MFD_CLOEXEC));
   expect(::write(file.number(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "memory is there");
-  const BundleLayer layer(fmt::format("/proc/self/fd/{}", file.number()), Trust::kAll, Log());
+  const BundleLayer layer(fmt::format("/proc/self/fd/{}", file.number()), Trust::kAll, linked_decoder, Log());
   for (const VerifiedFile& entry : layer.verify()) {
     if (!entry.problem.empty()) expect_sentence(Status(Code::kIo, entry.problem));
   }
@@ -44,15 +45,16 @@ std::string with_manifest(const std::string& contents) {
 }  // namespace
 
 void bundle(std::string_view input) {
-  if (const auto unpacked = Bundle::unpack(std::string(input)); parsed(unpacked)) use_as_layer(std::string(input));
+  if (const auto unpacked = Bundle::unpack(std::string(input), linked_decoder); parsed(unpacked))
+    use_as_layer(std::string(input));
   const std::string made = with_manifest(with_header_checksums(std::string(input)));
-  const auto unpacked = Bundle::unpack(made);
+  const auto unpacked = Bundle::unpack(made, linked_decoder);
   if (!parsed(unpacked)) return;
   std::map<std::string, std::string> files;
   for (const auto& [name, bytes] : (*unpacked)->files()) files.emplace(name, bytes);
   const auto packed = pack_bundle(files);
   expect(parsed(packed), "files of a bundle can be packed");
-  const auto again = Bundle::unpack(packed->bytes);
+  const auto again = Bundle::unpack(packed->bytes, linked_decoder);
   expect(parsed(again) && (*again)->files() == (*unpacked)->files(), "what is packed is unpacked as the same");
   use_as_layer(made);
 }

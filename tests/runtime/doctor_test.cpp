@@ -232,6 +232,14 @@ TEST_F(DoctorTest, LayersThatAreNotThereOrBad) {
   expect_only("error, HSTUJIT_CACHE_PATH: ", at("bundle"));
 }
 
+TEST_F(DoctorTest, ABundleWithoutTheLibraryThatDecompressesIt) {
+  ASSERT_TRUE(write_file_atomically(at("bundle"), "\x28\xb5\x2f\xfd of zstd").ok());
+  values_["HSTUJIT_CACHE_PATH"] = at("bundle");
+  values_["HSTUJIT_BUNDLE_LIBRARY"] = "/nowhere/libhstujit_bundle.so";
+  expect_only("warning, HSTUJIT_CACHE_PATH: ", "/nowhere/libhstujit_bundle.so");
+  EXPECT_THAT(only_finding(), HasSubstr("install libhstujit_bundle.so"));
+}
+
 TEST_F(DoctorTest, DamagedEntriesAreCounted) {
   put("1");
   for (const char* config : {"2", "3"}) {

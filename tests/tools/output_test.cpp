@@ -226,10 +226,10 @@ TEST(Hostile, OptionsAreEscapedByEveryCommand) {
 TEST(Hostile, VariablesAreEscaped) {
   const Scratch scratch;
   const std::string config = scratch.config();
-  for (const char* name :
-       {"HSTUJIT_CACHE_DIR", "HSTUJIT_CACHE_PATH", "HSTUJIT_ON_MISS", "HSTUJIT_LOG", "HSTUJIT_NVRTC",
-        "HSTUJIT_CUDA_DRIVER", "HSTUJIT_COMPILER_LIBRARY", "HSTUJIT_HOST_LIBRARY", "HSTUJIT_OPERATIONS_LIBRARY",
-        "HSTUJIT_FROZEN", "HSTUJIT_WORKER", "HSTUJIT_REMOTE_CACHE", "HSTUJIT_NO_SUCH", "HOME", "XDG_CACHE_HOME"}) {
+  for (const char* name : {"HSTUJIT_CACHE_DIR", "HSTUJIT_CACHE_PATH", "HSTUJIT_ON_MISS", "HSTUJIT_LOG", "HSTUJIT_NVRTC",
+                           "HSTUJIT_CUDA_DRIVER", "HSTUJIT_COMPILER_LIBRARY", "HSTUJIT_HOST_LIBRARY",
+                           "HSTUJIT_OPERATIONS_LIBRARY", "HSTUJIT_BUNDLE_LIBRARY", "HSTUJIT_FROZEN", "HSTUJIT_WORKER",
+                           "HSTUJIT_REMOTE_CACHE", "HSTUJIT_NO_SUCH", "HOME", "XDG_CACHE_HOME"}) {
     Variables variables = {{"HSTUJIT_CUDA_DRIVER", "/nonexistent/libcuda.so.1"}, {"HSTUJIT_LOG", "all"}};
     variables[name] = kHostile;
     for (const Arguments& line : {Arguments{"doctor"},

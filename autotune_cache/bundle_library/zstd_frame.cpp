@@ -1,4 +1,4 @@
-#include "autotune_cache/zstd_frame.h"
+#include "autotune_cache/bundle_library/zstd_frame.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -14,8 +14,6 @@
 
 namespace hstujit {
 namespace {
-
-constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 using Decompressor = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
 
@@ -51,20 +49,21 @@ Result<size_t> decompress_into(std::string_view frame, const Room& room) {
 
 }  // namespace
 
-bool is_zstd(std::string_view bytes) { return bytes.starts_with(kZstdMagic); }
-
-// Twice, so that it takes as much memory as the bytes do and not what a growing buffer would.
-Result<std::string> decompress_zstd(std::string_view frame) {
+Result<size_t> zstd_size(std::string_view frame) {
   std::vector<char> piece(ZSTD_DStreamOutSize());
-  HSTUJIT_ASSIGN_OR_RETURN(const size_t size, decompress_into(frame, [&](size_t) { return std::span(piece); }));
-  std::string bytes(size, '\0');
-  HSTUJIT_RETURN_IF_ERROR(decompress_into(frame, [&](size_t used) { return std::span(bytes).subspan(used); }).status());
-  return bytes;
+  return decompress_into(frame, [&](size_t) { return std::span(piece); });
+}
+
+Status decompress_zstd(std::string_view frame, std::span<char> bytes) {
+  HSTUJIT_ASSIGN_OR_RETURN(const size_t size, decompress_into(frame, [&](size_t used) { return bytes.subspan(used); }));
+  if (size == bytes.size()) return {};
+  return Status(Code::kInvalidArgument,
+                fmt::format("the size is {}; the zstd frame unpacks to {} bytes", bytes.size(), size));
 }
 
 }  // namespace hstujit
 
-// The archive of zstd may have decoders of its formats before 0.8, which no frame with the magic above has. Their
+// The archive of zstd may have decoders of its formats before 0.8, which no frame with the magic of today has. Their
 // entries are defined here, ahead of the archive: 73 KiB of code that hostile bytes must not reach are left out. They
 // are weak, so that whoever links the archive whole has its own.
 #define HSTUJIT_NO_LEGACY_ZSTD(version)                                                            \
