@@ -1,5 +1,5 @@
-// What lies in the layers of a cache: lists of entries, and what is wrong with them. Look-ups need none of it, so these
-// are no functions of CacheLayer: a library that calls none of them has none of their code.
+// Lists of what lies in the layers of a cache, and of what is wrong with it. Look-ups need neither, so these functions
+// are not virtual ones of CacheLayer: a library that calls none of them links none of their code.
 #pragma once
 
 #include <cstdint>
