@@ -23,13 +23,13 @@ class Kernels {
       : params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
 
   void add() {
-    const bool bias = params_.returns_drab(), scale = params_.returns_dattn_scale();
+    const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
     if (!bias && !scale) return;
     add_operands();
-    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.rab_heads), tiles(), tiles()});
+    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
     if (!scale) return;
     add_kernel("scale_gradient", kThreads, {batch(), tiles()});
-    if (params_.attn_scale == "rows") return;
+    if (params_.has_row_factors()) return;
     add_row_sums();
     add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
   }

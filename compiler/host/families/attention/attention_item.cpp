@@ -6,8 +6,8 @@ namespace hstujit {
 
 using mlir::Value;
 
-Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, ItemFunction& function) {
-  AttentionItem item(params, function);
+Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, ItemFunction& function) {
+  AttentionItem item(spec, function);
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_columns_, find_region_function(function.regions, kMaskColumns));
@@ -18,11 +18,11 @@ Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, I
 }
 
 TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value first_row, Value head) const {
-  return {argument(name), params_->dtype, width, first_row, head ? head : at(kHead)};
+  return {argument(name), params().dtype, width, first_row, head ? head : at(kHead)};
 }
 
 TensorBlock AttentionItem::bias_of(std::string_view name, Value bias_head, Value first_row, Value first_column) const {
-  return {argument(name), params_->dtype, {at(kSequence), bias_head}, first_row, first_column};
+  return {argument(name), params().dtype, {at(kSequence), bias_head}, first_row, first_column};
 }
 
 Value AttentionItem::round_up(Value value, int64_t multiple) const {
@@ -75,17 +75,21 @@ std::pair<Value, Value> AttentionItem::score_and_slope(Value x, Value row, Value
 }
 
 Value AttentionItem::factor() const {
-  return params_->has_attn_scale() ? emit().load_element(argument("attn_scale"), emit().integer(0)) : inverse_scale();
+  const Operand* const factors = spec().operand(OperandUse::kFactor);
+  return factors == nullptr ? inverse_scale() : emit().load_element(argument(factors->name), emit().integer(0));
 }
 
 Emitter::RowFactor AttentionItem::factors(Value first) const {
-  if (scales_rows())
-    return [this, first](Value row) { return emit().load_element(argument("attn_scale"), emit().add(first, row)); };
+  if (scales_rows()) {
+    return [this, first, all = argument(spec().operand(OperandUse::kFactor)->name)](Value row) {
+      return emit().load_element(all, emit().add(first, row));
+    };
+  }
   return [all = factor()](Value) { return all; };
 }
 
 void AttentionItem::store_slope(Value slope, Value query) {
-  const Value place = emit().add(emit().mul(query, emit().integer(params_->heads)), at(kHead));
+  const Value place = emit().add(emit().mul(query, emit().integer(params().heads)), at(kHead));
   emit().store_element(slope, function_->parts, place);
 }
 
