@@ -8,6 +8,7 @@
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/gemm_printer.h"
 #include "compiler/emit/identifier.h"
+#include "compiler/emit/operand_printer.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/emit/row_printer.h"
 #include "compiler/ir/build.h"
@@ -109,7 +110,9 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   kernel.ir = to_text(module);
   kernel.plan = skeleton.launch_plan(spec, config, device);
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
+  const bool attends = spec.family() == Family::kAttention;
+  const std::string operands = attends ? print_operands(static_cast<const AttentionSpec&>(spec), direction) : "";
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial, operands));
   std::string body;  // what the family calls by the name of a struct
   if (const RowFunctions functions = find_row_functions(module); functions.outputs) {
     const auto& row_spec = static_cast<const RowSpec&>(spec);

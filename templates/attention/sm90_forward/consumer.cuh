@@ -4,8 +4,9 @@
 // O += P v (wgmma, P as the register operand). There is no softmax, so KV tiles are independent: the product q k^T of
 // the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
-#include "attention/bias.cuh"
 #include "attention/fragment_mask.cuh"
+#include "attention/operands/factors.cuh"
+#include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
@@ -143,7 +144,7 @@ class Consumer {
         scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(bias_[i]);
         scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(bias_[i]);
       }
-    } else if constexpr (Spec::kRabHeads > 0) {
+    } else if constexpr (Spec::Bias::kHeads > 0) {
       with_bias(
           [&](const auto& bias, int row) { bias.template add_fragment<Config::kBlockN>(row, kv_tile_.row0, scores_); });
     }

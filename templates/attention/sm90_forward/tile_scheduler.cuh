@@ -61,7 +61,7 @@ class TileScheduler {
     if (pair >= pairs) return false;
     tile.head = static_cast<int>(pair % Spec::kHeads);
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
+    if constexpr (Spec::Bias::kHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
     return tile.row_tile * Config::kBlockM < sequence.rows - sequence.query_begin;
   }
 
@@ -79,7 +79,7 @@ class TileScheduler {
       words_ = place.words;
     }
     sequence = clamp_words(words_, params_.total_rows);
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = index_;
+    if constexpr (Spec::Bias::kHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kFirstTileFirst && sorted()) {
       const int others = tiles - 1;

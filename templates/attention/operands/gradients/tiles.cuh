@@ -7,7 +7,7 @@
 #include "common/jagged.cuh"
 #include "common/ptx/cp_async.cuh"
 
-namespace bias_gradients {
+namespace operand_gradients {
 
 constexpr int kTileSize = 64;  // rows and columns of a tile
 constexpr int kWarps = 4;      // each with 16 rows and all columns
@@ -24,7 +24,7 @@ using Scores = float[1][kFragments][4];  // of a warp: S, or dP
 // What sm80::Shape and sm80::Loader ask of a Config.
 struct Tiling {
   static constexpr int kBlockM = kTileSize, kBlockN = kTileSize, kChunkColumns = kTileSize;
-  static constexpr int kWarps = bias_gradients::kWarps, kThreads = bias_gradients::kThreads;
+  static constexpr int kWarps = operand_gradients::kWarps, kThreads = operand_gradients::kThreads;
   static constexpr int kQueryInRegisters = 0;
 };
 
@@ -114,7 +114,7 @@ class TilePairs {
 
   // S begins with the bias, where there is one.
   __device__ __forceinline__ void begin_scores(const KvTile& kv_tile, Scores& scores) const {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       const HeadBias<Spec, Params> bias(params_, index_, kv_tile.head, sequence_.rows);
       const int row = row0_ + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
       sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, kv_tile.column0, scores);
@@ -183,4 +183,4 @@ class TilePairs {
   sm80::Products<Hidden<Spec>> hidden_;
 };
 
-}  // namespace bias_gradients
+}  // namespace operand_gradients

@@ -1,4 +1,4 @@
-#include "templates/attention/bias_gradients/following_kernels.h"
+#include "templates/attention/operands/gradients/following_kernels.h"
 
 #include <algorithm>
 #include <string>
