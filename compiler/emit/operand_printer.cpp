@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "compiler/passes/region_functions.h"
+#include "compiler/plan/device_types.h"
+
 namespace hstujit {
 
 namespace {
@@ -10,6 +13,15 @@ std::string member_function(std::string_view type, std::string_view name, std::s
   return fmt::format(
       "      template <class P> static __device__ __forceinline__ {} {}(const P& p) {{ return p.{}; }}\n", type, name,
       member);
+}
+
+// A member function that is the derivative of the score with respect to the element of the pair's row or column.
+std::string slope_function(std::string_view name, const std::string& region) {
+  return fmt::format(
+      "  template <class At> static __device__ __forceinline__ float {}(float x, const At& at, const Params& params) "
+      "{{\n"
+      "    return {}(x, at, params);\n  }}\n",
+      name, region);
 }
 
 std::string print_tensor(const Operand& operand, std::string_view name, const std::string& argument) {
@@ -41,6 +53,24 @@ std::string print_operands(const AttentionSpec& spec, Direction direction) {
                                  bias == nullptr ? 0 : bias->heads, tensors(bias));
   text += fmt::format("  struct Factors {{\n    static constexpr bool kPresent = {}, kOfRows = {};\n{}  }};\n",
                       factors != nullptr, of_rows, tensors(factors));
+  return text;
+}
+
+std::string print_slopes(const AttentionSpec& spec, mlir::ModuleOp module) {
+  std::string text;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.use != OperandUse::kScore || !operand.gradient) continue;
+    const std::string row = score_slope(operand.name, false), column = score_slope(operand.name, true);
+    const bool by_row = module.lookupSymbol(row) != nullptr, by_column = module.lookupSymbol(column) != nullptr;
+    text += fmt::format(
+        "struct {} {{\n  using Type = {};\n"
+        "  static constexpr bool kByRow = {}, kByColumn = {}, kByHead = {}, kAdds = {};\n",
+        operand.slopes_struct(), element_struct(operand.dtype), by_row, by_column, operand.heads > 0,
+        spec.params().adds_gradients);
+    if (by_row) text += slope_function("of_row", row);
+    if (by_column) text += slope_function("of_column", column);
+    text += print_tensors(operand, true, spec.params().adds_gradients) + "};\n";
+  }
   return text;
 }
 

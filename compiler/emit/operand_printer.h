@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace hstujit {
 
@@ -11,5 +12,9 @@ namespace hstujit {
 // `Tensor`, and in backward `Gradient` and `Before` where there are such, are functions of Params: the address, and a
 // stride for every axis but the last.
 std::string print_operands(const AttentionSpec& spec, Direction direction);
+
+// For each operand whose gradient is a sum of slopes of the score, the struct Operand::slopes_struct(): those slopes,
+// which are region functions of `module`, and where the sums go. Empty where the instance has none.
+std::string print_slopes(const AttentionSpec& spec, mlir::ModuleOp module);
 
 }  // namespace hstujit

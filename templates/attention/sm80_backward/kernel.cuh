@@ -13,6 +13,7 @@
 // Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/rows.cuh"  // where kByColumn
 #include "attention/sm80_backward/worker.cuh"
 
 namespace sm80 {

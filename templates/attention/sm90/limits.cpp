@@ -75,6 +75,11 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
          fmt::format("pack_sequences true; allowed: false, a bias ({}) has rows and columns of one sequence at a time",
                      spec.operand(OperandUse::kBias)->name)}};
   }
+  if (const Operand* const read = spec.operand(OperandUse::kScore)) {
+    return {
+        {"pack_sequences",
+         fmt::format("pack_sequences true; allowed: false, the score reads {} of one sequence at a time", read->name)}};
+  }
   if (spec.query_rows() != QueryRows::kAll) {
     return {{"pack_sequences",
              fmt::format("pack_sequences true; allowed: false, {} has few rows of each sequence in q", spec.op())}};

@@ -70,8 +70,12 @@ struct TileScores {
  private:
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
-    return {q_row(at) + i / 4 * 8 + (i & 1), thread_column(at) + (i & 2 ? 8 : 0), at.tile.rows, at.tile.targets,
-            at.tile.head};
+    return {q_row(at) + i / 4 * 8 + (i & 1),
+            thread_column(at) + (i & 2 ? 8 : 0),
+            at.tile.rows,
+            at.tile.targets,
+            at.tile.head,
+            at.tile.start};
   }
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.

@@ -154,9 +154,9 @@ class Consumer {
     if constexpr (Config::kPackSequences) {
       const PackedRow& of = packed_row(i & 2 ? 8 : 0);
       const int row = (kColumns ? other : own) - of.start, column = (kColumns ? own : other) - of.start;
-      return {row, column, of.rows, of.targets, tile().head};
+      return {row, column, of.rows, of.targets, tile().head, 0};
     }
-    return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head};
+    return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head, tile().start};
   }
 
   // P takes the place of S, and dS that of dP.
@@ -225,7 +225,7 @@ class Consumer {
       const int stationary_row = own[half], moving_row = other[half] + i / 4 * 8 + (i & 1);
       const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
       const bool valid = mask.valid(i);
-      const auto at = [=] { return Pair{row, column, n, t, tile().head}; };
+      const auto at = [=] { return Pair{row, column, n, t, tile().head, 0}; };
       float y, dy;
       score_grad(scores_[i], at, params_, y, dy);
       if constexpr (kWeighted) weigh(i, factors, y, dy);

@@ -180,7 +180,7 @@ class Consumer {
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
   // (lane % 4) + (i & 1). `row` and `column` are those of accumulator 0.
   __device__ __forceinline__ Pair pair_of(int i, int row, int column) const {
-    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head};
+    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head, tile_.start};
   }
 
   __device__ __forceinline__ void activate_scores() {
@@ -226,7 +226,7 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const Pair& own = pairs[i & 2 ? 1 : 0];
-      const auto at = [=] { return Pair{own.row, own.col + i / 4 * 8 + (i & 1), own.n, own.t, own.head}; };
+      const auto at = [=] { return Pair{own.row, own.col + i / 4 * 8 + (i & 1), own.n, own.t, own.head, 0}; };
       const float y = score(scores_[i], at, params_);
       scores_[i] = mask.valid(i) ? y : 0.0f;
     }
@@ -318,8 +318,12 @@ class Consumer {
   }
 
   __device__ __forceinline__ Pair packed_pair_of(int i, const PackedRow& of) const {
-    return {tile_.row0 + thread_row() + (i & 2 ? 8 : 0) - of.start, thread_column() + i / 4 * 8 + (i & 1) - of.start,
-            of.rows, of.targets, tile_.head};
+    return {tile_.row0 + thread_row() + (i & 2 ? 8 : 0) - of.start,
+            thread_column() + i / 4 * 8 + (i & 1) - of.start,
+            of.rows,
+            of.targets,
+            tile_.head,
+            0};
   }
 
   __device__ __forceinline__ void store() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
+#include "compiler/host/families/attention/gradient_parts.h"
 #include "compiler/host/operator.h"
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
@@ -24,6 +25,7 @@ class HostAttention final : public HostOperator {
         params_(spec_->params()),
         query_rows_(spec_->query_rows()),
         direction_(direction),
+        parts_(*spec_),
         item_rows_(round_down(kItemRows, tile.rows)) {}
 
   Status emit(ItemFunction& function) override {
@@ -34,9 +36,8 @@ class HostAttention final : public HostOperator {
 
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
-  // Backward with the gradient of factors: what each row of q and head adds to it.
   int64_t parts_size(const Arguments& arguments) const override {
-    return returns(OperandUse::kFactor) ? arguments.size("q", 0) * params_.heads : 0;
+    return direction_ == Direction::kForward ? 0 : arguments.size("q", 0) * params_.heads * parts_.count();
   }
   void finish(const Arguments& arguments, const float* parts) const override;
 
@@ -54,16 +55,11 @@ class HostAttention final : public HostOperator {
   // Of a head of the gradient of the bias.
   void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
 
-  // Whether the launch returns the gradient of the operand that is used so.
-  bool returns(OperandUse use) const {
-    const Operand* const operand = spec_->operand(use);
-    return direction_ == Direction::kBackward && operand != nullptr && operand->gradient;
-  }
-
   std::shared_ptr<const AttentionSpec> spec_;
   const HstuAttentionParams& params_;
   QueryRows query_rows_;
   Direction direction_;
+  GradientParts parts_;
   int64_t item_rows_;
 };
 
@@ -123,23 +119,10 @@ void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<
 }
 
 void HostAttention::finish(const Arguments& arguments, const float* parts) const {
-  if (!returns(OperandUse::kFactor)) return;
-  const Operand& factors = *spec_->operand(OperandUse::kFactor);
-  auto* const slopes = static_cast<float*>(arguments.data(factors.gradient_name()));
+  if (direction_ == Direction::kForward || parts_.count() == 0) return;
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  const auto* const before =
-      params_.adds_gradients ? static_cast<const float*>(arguments.data(factors.before_name())) : nullptr;
-  const bool of_rows = params_.has_row_factors();
-  double total = before == nullptr || of_rows ? 0 : before[0];
-  for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
-    double sum = 0;
-    for (int64_t head = 0; head < params_.heads; ++head) sum += parts[row * params_.heads + head];
-    total += sum;
-    if (before != nullptr) sum += before[row];
-    if (of_rows) slopes[row] = static_cast<float>(sum);
-  }
-  if (!of_rows) slopes[0] = static_cast<float>(total);
+  parts_.finish(arguments, parts, offsets.front(), offsets.back());
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
@@ -172,7 +155,8 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
     for (int64_t head = 0; head < params_.heads; ++head) {
       const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
-      if (returns(OperandUse::kBias) && head < params_.bias_heads()) add_bias(rows, max_seq_len, items);
+      if (direction_ == Direction::kBackward && params_.returns_dbias() && head < params_.bias_heads())
+        add_bias(rows, max_seq_len, items);
     }
   }
   return items;

@@ -13,10 +13,12 @@
 //
 // A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a
 // head of it walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
-// behind the sequence. Rows of q leave sum(p * dp) of their head for the factors' gradient (HostOperator::finish).
+// behind the sequence. Rows of q leave sum(p * dp) of their head for the factors' gradient, and each
+// side leaves the sums of slopes of operands that the score reads (GradientParts).
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
+#include "compiler/host/families/attention/gradient_parts.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit {
@@ -43,7 +45,8 @@ constexpr Side kBias = {kBiasSide, "q", "dout", "k", "v", nullptr, nullptr};
 
 class BackwardEmitter {
  public:
-  BackwardEmitter(AttentionItem& item, int64_t item_rows) : params_(item.params()), item_(item), emit_(item.emit()) {
+  BackwardEmitter(AttentionItem& item, int64_t item_rows)
+      : params_(item.params()), item_(item), emit_(item.emit()), parts_(item.spec()) {
     const RegisterTile& tile = emit_.tile();
     wide_.attn = output_of(params_.attn_dim);
     wide_.hidden = output_of(params_.hidden_dim);
@@ -64,7 +67,9 @@ class BackwardEmitter {
     }
     if (params_.returns_dbias()) dbias_ = emit_.allocate(item_rows, kTileRows);
     if (params_.returns_dbias() && params_.adds_gradients) before_ = emit_.allocate(item_rows, kTileRows);
-    if (params_.returns_dfactors()) slopes_ = emit_.allocate(item_rows, tile.lanes);
+    for (const GradientParts::Sum& sum : parts_.sums()) {
+      if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
+    }
     if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
   }
 
@@ -83,6 +88,24 @@ class BackwardEmitter {
     int64_t vectors = 0, width = 0;
   };
 
+  // The part of an operand's gradient that a side sums: of each row of the item, lanes to be summed.
+  struct PartSum {
+    GradientParts::Sum part;
+    ScratchMatrix lanes;
+  };
+  // Whether pairs add to it: the score may not read the operand there.
+  bool is_summed(const GradientParts::Sum& sum) const {
+    return !sum.operand->has_slopes() || item_.has_slope(*sum.operand, sum.of_columns);
+  }
+  // The sums of a side.
+  std::vector<PartSum> sums_of(const Side& side) const {
+    std::vector<PartSum> sums;
+    for (const PartSum& sum : sums_) {
+      if (side.which == (sum.part.of_columns ? kColumnSide : kRowSide)) sums.push_back(sum);
+    }
+    return sums;
+  }
+
   Output output_of(int64_t width) const {
     const RegisterTile& tile = emit_.tile();
     const int64_t vectors = std::min(tile.vectors, ceil_div(width, tile.lanes));
@@ -98,8 +121,7 @@ class BackwardEmitter {
     emit_.copy_rows(item_.rows_of(side.b, params_.hidden_dim, first), rows, padded_rows, b_);
     emit_.clear(da_, padded_rows);
     if (side.db != nullptr) emit_.clear(db_, padded_rows);
-    const bool slopes = side.which == kRowSide && params_.returns_dfactors();
-    if (slopes) emit_.clear(slopes_, padded_rows);
+    for (const PartSum& sum : sums_of(side)) emit_.clear(sum.lanes, padded_rows);
 
     const auto [other, other_end] =
         side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
@@ -113,11 +135,15 @@ class BackwardEmitter {
     const Emitter::RowFactor factor = done ? unchanged() : item_.factors(first);
     emit_.write_rows(da_, factor, item_.rows_of(side.da, params_.attn_dim, first), rows);
     if (side.db != nullptr) emit_.write_rows(db_, factor, item_.rows_of(side.db, params_.hidden_dim, first), rows);
-    if (!slopes) return;
-    emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
-      const Value lanes = emit_.load_lanes(emit_.address(slopes_, row, emit_.integer(0)));
-      item_.store_slope(emit_.sum_lanes(lanes), emit_.add(first, row));
-    });
+    for (const PartSum& sum : sums_of(side)) {
+      // P of the factors' gradient has no factor.
+      const bool unscaled = done || !sum.part.operand->has_slopes();
+      emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
+        Value total = emit_.sum_lanes(emit_.load_lanes(emit_.address(sum.lanes, row, emit_.integer(0))));
+        if (!unscaled) total = emit_.mulf(total, factor(row));
+        item_.store_part(total, emit_.add(first, row), sum.part.part, parts_.count());
+      });
+    }
   }
 
   // A tile of rows of a head of the bias's gradient, with all columns. Of rows behind the sequence the item's sequence
@@ -269,7 +295,7 @@ class BackwardEmitter {
   // of the item and `offset` behind `first_other`, the first of the tile in memory.
   void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked) {
     const RegisterTile& tile = emit_.tile();
-    const bool slopes = side.which == kRowSide && params_.returns_dfactors();
+    const std::vector<PartSum> sums = sums_of(side);
     const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
     emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
       for (int64_t vector = 0; vector < tile.vectors; ++vector) {
@@ -280,8 +306,8 @@ class BackwardEmitter {
         if (params_.has_bias())
           product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, block_row, tile_column)));
         const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
-        const auto [y, slope] = side.rows() ? item_.score_and_slope(product, mine, others, head)
-                                            : item_.score_and_slope(product, others, mine, head);
+        const Value pair_row = side.rows() ? mine : others, pair_column = side.rows() ? others : mine;
+        const auto [y, slope] = item_.score_and_slope(product, pair_row, pair_column, head);
         const Value passed_on = emit_.load_lanes(dp);
         Value weight = emit_.broadcast(y);
         Value gradient = emit_.mulf(passed_on, emit_.broadcast(slope));
@@ -290,17 +316,31 @@ class BackwardEmitter {
           weight = emit_.mulf(weight, factors);
           gradient = emit_.mulf(gradient, factors);
         }
-        Value scale_slope = slopes ? emit_.mulf(passed_on, weight) : Value();
+        std::vector<Value> added;  // to each of the sums
+        for (const PartSum& sum : sums) {
+          const Operand& operand = *sum.part.operand;
+          if (!operand.has_slopes()) {
+            added.push_back(emit_.mulf(passed_on, weight));
+            continue;
+          }
+          const Value own_slope = item_.slope_of(operand, sum.part.of_columns, product, pair_row, pair_column, head);
+          added.push_back(emit_.mulf(passed_on, emit_.broadcast(own_slope)));
+          if (!side.rows() && item_.scales_rows()) {
+            const Value factors = emit_.load_lanes(emit_.address(factors_, emit_.integer(0), tile_column));
+            added.back() = emit_.mulf(added.back(), factors);
+          }
+        }
         if (masked) {
           const Value valid = emit_.broadcast(valid_pairs(side, mine, others));
           weight = emit_.select(valid, weight, emit_.zero_lanes());
           gradient = emit_.select(valid, gradient, emit_.zero_lanes());
-          if (slopes) scale_slope = emit_.select(valid, scale_slope, emit_.zero_lanes());
+          for (Value& term : added) term = emit_.select(valid, term, emit_.zero_lanes());
         }
         if (side.db != nullptr) emit_.store_lanes(weight, s);
         if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
-        if (slopes) add_lanes(scale_slope, emit_.address(slopes_, block_row, emit_.integer(0)));
+        for (size_t i = 0; i < sums.size(); ++i)
+          add_lanes(added[i], emit_.address(sums[i].lanes, block_row, emit_.integer(0)));
       }
     });
   }
@@ -319,13 +359,14 @@ class BackwardEmitter {
   const HstuAttentionParams& params_;
   AttentionItem& item_;
   Emitter& emit_;
+  const GradientParts parts_;
+  std::vector<PartSum> sums_;
   struct {
     Output attn, hidden;
   } wide_;
   ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
   ScratchMatrix bias_, staged_bias_, dbias_;
   ScratchMatrix before_;   // of what the gradient of the bias is added to
-  ScratchMatrix slopes_;   // of rows of q, lanes to be summed
   ScratchMatrix factors_;  // of the rows of q of a tile
 };
 

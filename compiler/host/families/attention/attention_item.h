@@ -67,18 +67,25 @@ class AttentionItem {
   // The same, and its derivative with respect to x, which has the factor alpha.
   std::pair<Value, Value> score_and_slope(Value x, Value row, Value column, Value head);
 
+  // The derivative of the score with respect to the operand's element of the row, or of the column.
+  bool has_slope(const Operand& operand, bool of_column) const;
+  Value slope_of(const Operand& operand, bool of_column, Value x, Value row, Value column, Value head);
+
   // Whether every row of q has a factor of its own.
   bool scales_rows() const { return params().has_row_factors(); }
   // The factors of rows of q from `first` on, counted in the tensor, or one for all of them.
   Emitter::RowFactor factors(Value first) const;
   // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or the factor.
   Value factor() const;
-  // Where rows of q, counted in the tensor, leave their shares of the factors' gradient for HostOperator::finish.
-  void store_slope(Value slope, Value query);
+  // Where rows of q, counted in the tensor, leave what they add to gradients of operands for HostOperator::finish: each
+  // row and head has `parts` numbers.
+  void store_part(Value slope, Value query, int64_t part, int64_t parts);
 
  private:
   AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
+  // The operand's elements at positions of this item's sequence.
+  Value read(hstu::ReadOp read, Value position, Value head) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
   // Clipped to the sequence.

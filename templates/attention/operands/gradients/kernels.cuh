@@ -28,7 +28,7 @@ struct Fragment {
   }
 
   __device__ __forceinline__ Pair pair(int j, int e, const Sequence& sequence, int head) const {
-    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head};
+    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
   }
 
   // Bit 4 * j + e: the pair is valid.

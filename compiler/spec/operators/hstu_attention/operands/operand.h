@@ -39,6 +39,9 @@ struct Operand {
   std::string kernel_suffix = {};  // what names of its kernels have: "_rab"
 
   std::string gradient_name() const { return "d" + name; }
+  // The struct of generated source with the slopes of the score that its gradient adds up.
+  std::string slopes_struct() const { return "Slopes_" + name; }
+  bool has_slopes() const { return use == OperandUse::kScore && gradient; }
   std::string before_name() const { return gradient_name() + "_before"; }  // what the gradient is added to
 };
 
