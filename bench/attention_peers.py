@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Times attention beside the public Triton operator of Generative Recommenders: the same tensors in the same process.
+"""Times attention beside public kernels: the Triton operator of Generative Recommenders, and NVIDIA's of FBGEMM. The same tensors in
+the same process.
 
-    bench/attention_peers.py --generative-recommenders CHECKOUT [--config FILE] [--op REGEX] [--repeats N] > attention_peers.json
+    bench/attention_peers.py [--generative-recommenders CHECKOUT] [--fbgemm FOLDER] [--config FILE] [--op REGEX] [--repeats N] \
+        > attention_peers.json
+
+FOLDER has the wheels fbgemm-gpu-hstu-nightly and nvidia-cuda-runtime-cu12 of PyPI, unpacked. One of both has to be given. A public
+kernel that does not know the mask of a cell has no time there.
 
 The config is a grid such as bench/grid.json, or one that bench/traffic.py wrote. Backward is the kernels alone: neither side goes
 through autograd. Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that.
@@ -14,6 +19,7 @@ it does not use for q, k and v by itself.
 """
 
 import argparse
+import ctypes
 import inspect
 import json
 import pathlib
@@ -29,7 +35,7 @@ from row_peers import FLUSH_BYTES, time_of, write_report
 
 GRID = pathlib.Path(__file__).parent / "grid.json"
 HOST_CYCLES = 4_000_000  # of the GPU: longer than the host needs for one call of either
-MASK = ("max_attn_len", "contextual_seq_len")
+MASK = ("max_attn_len", "contextual_seq_len", "sla_k1", "sla_k2")
 
 
 def read_cells(path):
@@ -68,6 +74,9 @@ class Call:
                 lambda: ops.hstu_attention_backward(*qkv, self.dout, *common, **self.mask)[:3])
 
     def public(self):
+        """None under a mask that the operator does not have."""
+        if self.mask["sla_k1"] or self.mask["sla_k2"]:
+            return None
         from generative_recommenders.ops.triton import triton_hstu_attention as triton
 
         gradients = [torch.empty_like(tensor) for tensor in (self.q, self.k, self.v)]
@@ -86,6 +95,24 @@ class Call:
 
         return lambda: call(triton.triton_hstu_attention_fwd), backward
 
+    def fbgemm(self):
+        """None under a mask that these kernels do not have, and for widths that differ."""
+        if self.mask["sla_k1"] or self.mask["sla_k2"] or self.q.shape[2] != self.v.shape[2]:
+            return None
+        offsets, sequences = self.offsets.int(), len(self.offsets) - 1
+        contexts = self.mask["contextual_seq_len"]
+        given = (offsets, offsets, self.max_seq_len, self.max_seq_len,
+                 torch.full((sequences,), contexts, dtype=torch.int32, device="cuda") if contexts else None,
+                 None if self.targets is None else self.targets.int(), 1, self.mask["max_attn_len"] or -1, 0, self.alpha)
+        ops = torch.ops.fbgemm
+        return (lambda: ops.hstu_varlen_fwd_90(self.q, self.k, self.v, *given)[0],
+                lambda: ops.hstu_varlen_bwd_90(self.dout, self.q, self.k, self.v, *given)[:3])
+
+    def ways(self, options):
+        """Forward and backward by name, each a function of a launch."""
+        ways = {"hstujit": self.own(), "triton": self.public() if options.generative_recommenders else None,
+                "fbgemm": self.fbgemm() if options.fbgemm else None}
+        return {name: launches for name, launches in ways.items() if launches}
 
     def reference(self):
         inputs = [tensor.detach().double().requires_grad_() for tensor in (self.q, self.k, self.v)]
@@ -93,25 +120,34 @@ class Call:
         return {"forward": [out.detach()], "gradients": list(torch.autograd.grad(out, inputs, self.dout.double()))}
 
 
-def time_cell(cell, repeats):
+def load_fbgemm(folder):
+    """Registers the operators of torch.ops.fbgemm. The library wants CUDA 12's runtime, wherever that is."""
+    ctypes.CDLL(next(folder.rglob("libcudart.so.12")), mode=ctypes.RTLD_GLOBAL)
+    torch.ops.load_library(next(folder.rglob("fbgemm_gpu_experimental_hstu.so")))
+
+
+def time_cell(cell, options):
     """Prints a line of JSON for each time that it has taken: the process may end before the next one."""
     call, agreement = Call(cell), Agreement()
     reference = call.reference()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    for direction, kind, own, public in zip(("forward", "backward"), ("forward", "gradients"), call.own(), call.public(), strict=True):
+    ways = call.ways(options)
+    for place, (direction, kind) in enumerate((("forward", "forward"), ("backward", "gradients"))):
         compared = {"name": cell["name"]}
-        for way, launch in (("hstujit", own), ("triton", public)):
+        for way, launches in ways.items():
+            launch = launches[place]
             found = launch()
             found = list(found) if isinstance(found, (tuple, list)) else [found]
             if agreement.check(compared, way, call.dtype, {kind: found}, {kind: reference[kind]}):
-                compared[way] = time_of(launch, flush, repeats, HOST_CYCLES)
+                compared[way] = time_of(launch, flush, options.repeats, HOST_CYCLES)
             print(json.dumps({direction: {name: value for name, value in compared.items() if name != "name"}}), flush=True)
 
 
 def in_a_process(cell, options):
     """What a process of its own prints of a cell, and why it ended, if it did before its time."""
-    command = [sys.executable, __file__, "--generative-recommenders", options.generative_recommenders, "--repeats",
-               str(options.repeats), "--cell", "-"]
+    command = [sys.executable, __file__, "--repeats", str(options.repeats), "--cell", "-"]
+    for name, value in (("--generative-recommenders", options.generative_recommenders), ("--fbgemm", options.fbgemm)):
+        command += [name, str(value)] if value else []
     result = {"name": cell["name"], "rows": sum(cell["lengths"])}
     found, error = printed_by(command, json.dumps(cell), options.timeout)
     for times in found:
@@ -125,16 +161,22 @@ def in_a_process(cell, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", required=True, help="a checkout of the public package")
+    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
+    parser.add_argument("--fbgemm", type=pathlib.Path, metavar="FOLDER", help="unpacked wheels of NVIDIA's kernels")
     parser.add_argument("--config", type=pathlib.Path, default=GRID)
     parser.add_argument("--op", default="", metavar="REGEX", help="only cells whose name has a match")
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--timeout", type=int, default=180, help="seconds for a cell, most of which Triton tunes")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if not options.generative_recommenders and not options.fbgemm:
+        parser.error("there is no peer; give --generative-recommenders, --fbgemm or both")
     if options.cell:
-        sys.path.insert(0, options.generative_recommenders)
-        time_cell(json.load(sys.stdin), options.repeats)
+        if options.generative_recommenders:
+            sys.path.insert(0, options.generative_recommenders)
+        if options.fbgemm:
+            load_fbgemm(options.fbgemm)
+        time_cell(json.load(sys.stdin), options)
         return 0
     cells = [cell for cell in read_cells(options.config) if re.search(options.op, cell["name"])]
     results = []

@@ -298,7 +298,7 @@ def write(path, content):
 STEPS = {
     "matrix": matrix, "sanitizer": sanitizer, "ping_pong": overridden, "fused": overridden, "random": random,
     "deterministic": deterministic, "emitted": emitted, "tune": tune, "faults": faults, "ranks": ranks, "profile": profile,
-    "startup": startup, "compare": compare, "traffic": traffic, "candidate_times": candidate_times,
+    "startup": startup, "compare": compare, "traffic": traffic, "models": traffic, "candidate_times": candidate_times,
 }
 
 

@@ -1,4 +1,4 @@
-"""The recorded result of bench/run_gpu.sh's step "traffic" (bench/record.py): each cell that is the same in every run, and of those
+"""The recorded result of bench/run_gpu.sh's steps "traffic" and "models" (bench/record.py): each cell that is the same in every run, and of those
 that were drawn anew how figures are distributed, so that no kernel is shaped to them."""
 
 import json
@@ -6,6 +6,8 @@ import math
 import re
 import statistics
 
+# How many times longer each of them takes: the public Triton operator, NVIDIA's kernels in FBGEMM.
+PEERS = {"triton": "speedup", "fbgemm": "speedup_fbgemm"}
 DRAWN = re.compile(r"^(?P<cell>.*)_seed_(?P<seed>\d+)$")
 
 
@@ -24,7 +26,7 @@ def spread(values):
 
 
 def figures(tuned, bench, peers):
-    """By name and direction: ms as tuned and as the cost model chooses, the share of the limit, and the public operator's ms."""
+    """By name and direction: ms as tuned and as the cost model chooses, the share of the limit, and public kernels' ms."""
     result = {}
     for row in bench["results"]:
         if "median_ms" in row:
@@ -41,10 +43,13 @@ def figures(tuned, bench, peers):
                 found["public_ended"] = cell["ended"]
             if found and "not_compared" in times:
                 found["not_compared"] = times["not_compared"]
-            elif found and "triton" in times:
-                # Both of one process: the benchmark's own time is of other clocks.
-                apart = max(value for way in times["difference"].values() for value in way.values())
-                found |= {"triton_ms": times["triton"], "speedup": times["triton"] / times["hstujit"], "difference": apart}
+            if not found or "hstujit" not in times:
+                continue
+            # All of one process: the benchmark's own time is of other clocks.
+            for way, speedup in PEERS.items():
+                if way in times:
+                    found |= {f"{way}_ms": times[way], speedup: times[way] / times["hstujit"],
+                              "difference": max(value for apart in times["difference"].values() for value in apart.values())}
     return result
 
 
@@ -64,18 +69,19 @@ def traffic(tuned, bench, peers=None):
             cells.setdefault(name, {})[direction] = {k: round(v, 5) if isinstance(v, float) else v for k, v in cell.items()}
             continue
         seeds.add(int(match["seed"]))
-        for figure in ("speedup", "of_limit", "slower_untuned", "difference"):
+        for figure in (*PEERS.values(), "of_limit", "slower_untuned", "difference"):
             if figure in cell:
                 drawn.setdefault(direction, {}).setdefault(figure, []).append(cell[figure])
     result = {"cells": cells, "drawn": {"seeds": sorted(seeds)} | {
         direction: {figure: spread(values) for figure, values in of.items()} for direction, of in drawn.items()}}
     for direction in ("forward", "backward"):
-        speedups = spread(cell["speedup"] for (_, other), cell in found.items() if other == direction and "speedup" in cell)
-        if speedups["cells"]:
-            print(f"{direction}: {speedups['geometric_mean']} times the public operator's speed, at least {speedups['least']}")
+        for way, speedup in PEERS.items():
+            speedups = spread(cell[speedup] for (_, other), cell in found.items() if other == direction and speedup in cell)
+            if speedups["cells"]:
+                print(f"{direction}: {speedups['geometric_mean']} times the speed of {way}, at least {speedups['least']}")
     behind = sorted(f"{name} {direction}" for (name, direction), cell in found.items()
-                    if "speedup" in cell and cell["speedup"] < cell.get("slower_untuned", 1))
-    print(f"{len(found)} cells; untuned behind the public operator: {', '.join(behind) or 'none'}")
+                    if any(cell.get(speedup, math.inf) < cell.get("slower_untuned", 1) for speedup in PEERS.values()))
+    print(f"{len(found)} cells; untuned behind a public kernel: {', '.join(behind) or 'none'}")
     far = sorted(f"{name} {direction}" for (name, direction), cell in found.items() if "not_compared" in cell)
     print(f"results that are not compared (bench/agreement.py): {', '.join(far) or 'none'}")
     return result, bool(found) and not far

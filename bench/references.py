@@ -9,9 +9,14 @@ from torch.utils.checkpoint import checkpoint
 EPS = 1e-6
 
 
-def sees(rows, targets=0, max_attn_len=0, contextual_seq_len=0, device=None):
+def sees(rows, targets=0, max_attn_len=0, contextual_seq_len=0, sla_k1=0, sla_k2=0, device=None):
     """Which rows of a sequence see which columns: a matrix of booleans."""
     position = torch.arange(rows, device=device)
+    if sla_k1 or sla_k2:
+        row, column = position[:, None], position[None, :]
+        first, history = max(sla_k2, contextual_seq_len), rows - targets
+        local = (column <= row) & ((column < first) | (column > row - sla_k1))
+        return torch.where(row < history, local, column < history)
     last = rows - targets
     if contextual_seq_len:
         position = (position - contextual_seq_len + 1).clamp(min=0)

@@ -25,7 +25,8 @@
 #   tune_backward                      after which the benchmark's backward direction is tuned, too
 #   layers, halves                     whole layers through PyTorch beside the public ones, and their halves
 #   random                             instances at random
-#   traffic, candidate_times           attention on other lengths; what cost models are fitted to
+#   traffic, models                    attention on other lengths; on the shapes of public models
+#   candidate_times                    what cost models are fitted to
 #   ranks                              wants two GPUs and torchrun
 #   compare                            times the benchmark beside the build in the folder COMPARED_WITH
 #
@@ -39,7 +40,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 default_steps="matrix sanitizer backward ping_pong packed lists ctas fused semaphore per_sequence small_ctas deterministic emitted \
 tune faults bench profile cliffs delta rows_matrix rows row_sweep sequences_matrix sequences serving \
 products_matrix products programs startup"
-other_steps="tune_backward layers halves random traffic candidate_times ranks compare"
+other_steps="tune_backward layers halves random traffic models candidate_times ranks compare"
 binaries=$here/../build/release/bin output=$here/results steps=$default_steps
 while getopts b:o:s: option; do
   case $option in
@@ -282,9 +283,10 @@ attention_peers() {
   local tuned=$1
   shift
   peers=
-  [ -n "${GENERATIVE_RECOMMENDERS:-}" ] || return 0
+  [ -n "${GENERATIVE_RECOMMENDERS:-}${FBGEMM_HSTU:-}" ] || return 0
   peers=$work/attention_peers.json
-  HSTUJIT_CACHE_DIR=$tuned python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" "$@" > "$peers" || failed=1
+  HSTUJIT_CACHE_DIR=$tuned python3 "$here/attention_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} \
+    ${FBGEMM_HSTU:+--fbgemm "$FBGEMM_HSTU"} "$@" > "$peers" || failed=1
   [ -s "$peers" ] || peers=  # our own figures stay
 }
 
@@ -401,14 +403,17 @@ if step halves; then
   record halves "$work/halves.out" "$work/half_peers.json" "$output/halves_$day.json" || failed=1
 fi
 
-# Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how). TRAFFIC_ONLY=REGEX takes some of the cells.
-if step traffic; then
-  python3 "$here/traffic.py" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/traffic.json" || failed=1
-  $hstujit tune --config "$work/traffic.json" --budget 300s --json --cache-dir "$work/traffic" > "$work/traffic_tune.json" 2> "$work/log" || failed=1
-  $hstujit bench --config "$work/traffic.json" --cache-dir "$work/traffic" --out "$work/traffic_tuned.out" || failed=1
-  attention_peers "$work/traffic" --config "$work/traffic.json"
-  record traffic "$work/traffic_tune.json" "$work/traffic_tuned.out" ${peers:+"$peers"} "$output/traffic_$day.json" || failed=1
-fi
+# Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how), and the shapes of public models (with TRAFFIC_REDRAW=1 on
+# lengths drawn anew). TRAFFIC_ONLY=REGEX takes some of the cells.
+for name in traffic models; do
+  step $name || continue
+  python3 "$here/traffic.py" --cells "$here/$name.json" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_REDRAW:+--redraw} \
+    ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/$name.json" || failed=1
+  $hstujit tune --config "$work/$name.json" --budget 300s --json --cache-dir "$work/$name" > "$work/${name}_tune.json" 2> "$work/log" || failed=1
+  $hstujit bench --config "$work/$name.json" --cache-dir "$work/$name" --out "$work/${name}_tuned.out" || failed=1
+  attention_peers "$work/$name" --config "$work/$name.json"
+  record $name "$work/${name}_tune.json" "$work/${name}_tuned.out" ${peers:+"$peers"} "$output/${name}_$day.json" || failed=1
+done
 
 # Times of candidates, for bench/fit_costs.cpp: of random instances, CELLS_SEED (1), CELLS_COUNT (54), CELLS="--short --exhaustive",
 # or of those of CELLS_CONFIG.

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Draws the lengths of bench/traffic.json, and writes the cells as a config that `hstujit tune`, `bench` and `run` read.
+"""Draws the lengths of bench/traffic.json or another file of cells, and writes them as a config that `hstujit tune`, `bench` and
+`run` read.
 
-    bench/traffic.py [--seed N] [--only REGEX] > traffic_config.json
+    bench/traffic.py [--cells bench/models.json] [--seed N] [--redraw] [--only REGEX] > traffic_config.json
 
-Cells with a seed have the same lengths in every run. --seed draws the others; without it the time of day does, and stderr says what
-it was. Their names end in "_seed_N", so that nobody takes them for one cell.
+Cells with a seed have the same lengths in every run. --seed draws the others, and with --redraw all; without it the time of day does,
+and stderr says what it was. Names of what is drawn end in "_seed_N", so that nobody takes them for one cell.
 
 Laws; what lies outside of min..max becomes the nearer of both:
   power       P(n) in proportion to n ** -exponent
@@ -74,14 +75,15 @@ def longest_of(law):
     return law["high"] if law["law"] == "lonely" else law["max"]
 
 
-def instances(traffic, seed):
-    """The cells as instances of a config: those without a seed of their own are drawn with `seed` and their place."""
+def instances(traffic, seed, redraw=False):
+    """The cells as instances of a config: those without a seed of their own are drawn with `seed` and their place; all with redraw."""
     for place, cell in enumerate(traffic["cells"]):
         law = cell["lengths"]
-        drawn = "seed" not in law
+        drawn = redraw or "seed" not in law
         lengths = lengths_of(law, seed + place if drawn else law["seed"])
         name = f"{cell['name']}_seed_{seed}" if drawn else cell["name"]
-        yield {**traffic["defaults"], **cell, "name": name, "max_seq_len": longest_of(law), "lengths": lengths}
+        fields = {name: value for name, value in cell.items() if name != "of"}
+        yield {**traffic["defaults"], **fields, "name": name, "max_seq_len": longest_of(law), "lengths": lengths}
 
 
 def read_traffic(path=TRAFFIC):
@@ -90,6 +92,8 @@ def read_traffic(path=TRAFFIC):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=pathlib.Path, default=TRAFFIC, metavar="FILE", help="default: bench/traffic.json")
+    parser.add_argument("--redraw", action="store_true", help="draw lengths of the cells that have a seed, too")
     parser.add_argument("--seed", type=int, help=f"of the cells that are drawn anew, from 0 to {LARGEST_SEED}")
     parser.add_argument("--only", default="", metavar="REGEX", help="only cells whose name has a match")
     options = parser.parse_args()
@@ -97,7 +101,7 @@ def main():
     if not 0 <= seed <= LARGEST_SEED:
         parser.error(f"--seed is {seed}; allowed: 0 to {LARGEST_SEED}")
     print(f"seed {seed}", file=sys.stderr)
-    chosen = [op for op in instances(read_traffic(), seed) if re.search(options.only, op["name"])]
+    chosen = [op for op in instances(read_traffic(options.cells), seed, options.redraw) if re.search(options.only, op["name"])]
     json.dump({"version": 1, "ops": chosen}, sys.stdout)
     print()
 

@@ -4,8 +4,8 @@
     tools/performance_tables.py            rewrite the blocks between the markers NAME:begin and NAME:end
     tools/performance_tables.py --check    exit 1, with the difference, when a block is not what would be written
 
-The names of cells are those of bench/cliffs.json, delta.json, rows.json, layers.json, products.json and traffic.json. What a page's own
-sentences say of a table is not checked.
+The names of cells are those of bench/cliffs.json, delta.json, rows.json, layers.json, products.json, traffic.json and models.json.
+What a page's own sentences say of a table is not checked.
 """
 import argparse
 import math
@@ -195,30 +195,39 @@ def products(path, report):
     ]
 
 
-def traffic_columns(cell):
-    """Of one direction: ms, its share of the limit, the public operator's time over it, and what the choice without tuning takes over it."""
+TRITON = {"public": "speedup"}
+BOTH_PEERS = {"Triton": "speedup", "FBGEMM": "speedup_fbgemm"}
+
+
+def traffic_columns(cell, peers):
+    """Of one direction: ms, its share of the limit, public kernels' times over it, and what the choice without tuning takes over it."""
+    figures = [*peers.values(), "slower_untuned"]
     if not cell:
-        return ["–"] * 4
-    ratios = [f"{cell[figure]:.2f}" if figure in cell else "–" for figure in ("speedup", "slower_untuned")]
+        return ["–"] * (2 + len(figures))
+    ratios = [f"{cell[figure]:.2f}" if figure in cell else "–" for figure in figures]
     return [f"{cell['ms']:.3f}" if "ms" in cell else "", percent(cell["of_limit"]), *ratios]
 
 
 def of_drawn(spreads, good, bad):
     """One of the figures of each distribution, as of a cell: of what is better when it is more, and when it is less."""
-    wanted = {"of_limit": good, "speedup": good, "slower_untuned": bad}
+    wanted = {"of_limit": good, "speedup": good, "speedup_fbgemm": good, "slower_untuned": bad}
     return {figure: spreads[figure][which] for figure, which in wanted.items() if spreads.get(figure, {}).get("cells")}
 
 
-def traffic(path, report):
-    result, directions = report["result"], ("forward", "backward")
-    lines = [[name, *traffic_columns(cell.get("forward")), *traffic_columns(cell.get("backward"))]
+def traffic(path, report, peers=None):
+    result, directions, peers = report["result"], ("forward", "backward"), peers or TRITON
+    lines = [[name, *(column for direction in directions for column in traffic_columns(cell.get(direction), peers))]
              for name, cell in result["cells"].items()]
     for label, good, bad in (("median", "median", "median"), ("least", "least", "most")):
         drawn = [of_drawn(result["drawn"].get(direction, {}), good, bad) for direction in directions]
         if any(drawn):
-            lines.append([f"drawn anew, {label}", *(column for cell in drawn for column in traffic_columns(cell))])
-    head = [""] + [column for direction in directions for column in (f"{direction}, ms", "of limit", "public", "untuned")]
+            lines.append([f"drawn anew, {label}", *(column for cell in drawn for column in traffic_columns(cell, peers))])
+    head = [""] + [column for direction in directions for column in (f"{direction}, ms", "of limit", *peers, "untuned")]
     return origin(path, report) + table(head, lines)
+
+
+def models(path, report):
+    return traffic(path, report, BOTH_PEERS)
 
 
 # The block of each step's newest file; some have what others take beside it.
@@ -226,6 +235,7 @@ BLOCKS = [
     ("cliffs", "cliffs", False, cliffs), ("few-tiles", "cliffs", False, few_tiles), ("delta", "delta", False, delta),
     ("rows", "rows", True, rows_of_copy), ("layers", "layers", True, layers), ("layer-mixes", "layers", True, layer_mixes),
     ("products", "products", True, products), ("traffic", "traffic", False, traffic),
+    ("models", "models", False, models),
 ]
 
 PARTS = {"layer-mixes": "_mixes"}  # of the steps of these blocks, by the names of their files

@@ -39,6 +39,7 @@ class References(unittest.TestCase):
                 {"max_attn_len": 4},
                 {"contextual_seq_len": 2},
                 {"max_attn_len": 4, "contextual_seq_len": 2},
+                {"sla_k1": 4, "sla_k2": 2},
             ):
                 if "contextual_seq_len" in mask and targets is not None:
                     targets = targets.clamp(max=1) * (self.lengths > 2)  # contextual rows are a sequence's own

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cells of bench/traffic.json: what is drawn of them, and what is recorded."""
+"""Cells of bench/traffic.json and models.json: what is drawn of them, and what is recorded."""
 import json
 import pathlib
 import subprocess
@@ -16,8 +16,12 @@ import traffic
 
 class Drawing(unittest.TestCase):
     def test_lengths_are_within_their_law(self):
-        cells = traffic.read_traffic()["cells"]
-        self.assertGreaterEqual(len(cells), 16)
+        for file, count in (("traffic.json", 16), ("models.json", 14)):
+            cells = traffic.read_traffic(ROOT / "bench" / file)["cells"]
+            self.assertGreaterEqual(len(cells), count)
+            self.check_lengths(cells)
+
+    def check_lengths(self, cells):
         for cell in cells:
             law = cell["lengths"]
             lengths = traffic.lengths_of(law, 3)
@@ -34,6 +38,15 @@ class Drawing(unittest.TestCase):
         self.assertEqual(len(drawn) * 2, len(first))
         for name in drawn:
             self.assertEqual(first[name]["name"], f"{name}_seed_1")
+
+    def test_cells_of_models_are_drawn_anew_where_that_is_asked_for(self):
+        described = traffic.read_traffic(ROOT / "bench" / "models.json")
+        fixed, redrawn = list(traffic.instances(described, 5)), list(traffic.instances(described, 5, redraw=True))
+        self.assertEqual([op["name"] + "_seed_5" for op in fixed], [op["name"] for op in redrawn])
+        for op in fixed + redrawn:
+            self.assertNotIn("of", op, "it is no field of a config")
+        same = [op["name"] for op, other in zip(fixed, redrawn, strict=True) if op["lengths"] == other["lengths"]]
+        self.assertEqual(same, ["recsys-4x256-full", "full-1k"], "all of whose sequences are equally long")
 
     def test_laws_have_their_shape(self):
         law = {"law": "one_over", "tile": 64, "min": 1, "max": 961, "sequences": 500}
