@@ -53,7 +53,6 @@ struct OperandSizes {
 
 class OperandKind {
  public:
-  virtual ~OperandKind() = default;
   virtual std::string_view name() const = 0;  // "pair"
   // The axes of the tensor.
   virtual std::vector<Dimension> shape(const Operand& operand, QueryRows rows) const = 0;
@@ -65,6 +64,9 @@ class OperandKind {
   virtual double elements_read(const Operand& operand, const OperandSizes& sizes) const = 0;
   // What an argument of this kind has beyond its type and shape.
   virtual void describe(Argument& /*argument*/) const {}
+
+ protected:
+  ~OperandKind() = default;  // kinds last as long as the process, and need no destructor at its end
 };
 
 const OperandKind& pair_kind();      // (B, heads, max_seq_len, max_seq_len): an element for each pair
