@@ -13,7 +13,7 @@ ELSEWHERE = 8  # further files that name one: its fields, other names for those,
 
 def declared(text):
     """Operands that the mask does not read: n, t and offsets are part of every attention."""
-    operands = re.findall(r"Operand\{\.name = \"(\w+)\",.*?\.use = OperandUse::(\w+),", text, re.S)
+    operands = re.findall(r"add\(\"(\w+)\",.*?OperandUse::(\w+),", text, re.S)
     return [name for name, use in operands if use != "kMask"]
 
 

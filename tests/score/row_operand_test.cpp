@@ -31,8 +31,7 @@ std::vector<Operand> declared(int64_t heads, DataType dtype, bool gradient) {
                    .use = OperandUse::kScore,
                    .dtype = type,
                    .heads = own_heads,
-                   .gradient = has_gradient,
-                   .kernel_suffix = std::string("_") + name};
+                   .gradient = has_gradient};
   };
   return {row("a", DataType::kFp32, 0, gradient), row("b", dtype, heads, gradient),
           row("days", DataType::kInt64, 0, false)};

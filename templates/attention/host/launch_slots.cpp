@@ -143,7 +143,10 @@ std::string attention_kernel_prefix(const AttentionSpec& spec) {
   const HstuAttentionParams& params = spec.params();
   std::string prefix(spec.op());
   if (spec.query_rows() == QueryRows::kLastJagged) prefix += "_jagged";
-  for (const Operand& operand : spec.operands()) prefix += operand.kernel_suffix;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.use == OperandUse::kMask) continue;
+    prefix += operand.kernel_suffix.empty() ? "_" + operand.name : std::string(operand.kernel_suffix);
+  }
   if (params.adds_gradients) prefix += "_adding";
   return prefix;
 }

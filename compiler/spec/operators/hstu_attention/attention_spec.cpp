@@ -70,9 +70,12 @@ void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction directi
 
 }  // namespace
 
+AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
+    : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {}
+
 AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows, const std::vector<Operand>& declared)
-    : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {
-  operands_.insert(operands_.end(), declared.begin(), declared.end());
+    : AttentionSpec(std::move(params), query_rows) {
+  for (const Operand& operand : declared) operands_.push_back(operand);
 }
 
 Signature AttentionSpec::signature(Direction direction) const {

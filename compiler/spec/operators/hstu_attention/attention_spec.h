@@ -19,7 +19,8 @@ namespace hstujit {
 class AttentionSpec : public OpSpec {
  public:
   // With the operands that the parameters ask for, and those that are `declared` beside them.
-  AttentionSpec(HstuAttentionParams params, QueryRows query_rows, const std::vector<Operand>& declared = {});
+  AttentionSpec(HstuAttentionParams params, QueryRows query_rows);
+  AttentionSpec(HstuAttentionParams params, QueryRows query_rows, const std::vector<Operand>& declared);
 
   const HstuAttentionParams& params() const { return params_; }
   QueryRows query_rows() const { return query_rows_; }

@@ -20,11 +20,12 @@ CallDeclaration& attention_call(CallDeclaration& call) {
 
 CallDeclaration& attention_call_of_heads(CallDeclaration& call) {
   attention_call(call)
+      .dtype("dtype", "q k v dout")
       .size("heads", {{"q k v dout", 1}})
       .size("attn_dim", {{"q k", 2}})
       .size("hidden_dim", {{"v dout", 2}})
       .gradients("q k v");
-  return attention_tensors(call, "q k v dout");
+  return operand_tensors(call);
 }
 
 void call_hstu_attention(CallDeclaration& call) { attention_call_of_heads(call).of_steps("adds_gradients"); }

@@ -6,12 +6,18 @@
 #include "compiler/spec/field_rules.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/limits.h"
-#include "compiler/spec/operators/hstu_attention/operands/fields.h"
 
 namespace hstujit {
 
 // Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
 inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
+
+// What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
+inline constexpr std::string_view kAttnScales = "none rows scalar";
+
+inline constexpr std::string_view kAddsGradientsDoc =
+    "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that "
+    "share rab or attn_scale";
 
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
@@ -52,7 +58,7 @@ struct HstuAttentionParams {
 
   static constexpr auto fields() {
     using P = HstuAttentionParams;
-    const auto own = std::make_tuple(
+    return std::make_tuple(
         field("heads", &P::heads, "number of attention heads H", 1, 1024),
         field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
         field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
@@ -73,8 +79,13 @@ struct HstuAttentionParams {
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
-        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
-    return std::tuple_cat(own, operand_fields<P>());
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores),
+        field("rab_heads", &P::rab_heads,
+              "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),
+        field("attn_scale", &P::attn_scale, "launches take attn_scale in place of the scale, with a factor for these")
+            .one_of(kAttnScales),
+        field("drab", &P::drab, "backward returns the gradient of rab"),
+        field("dattn_scale", &P::dattn_scale, "backward returns the gradient of attn_scale"));
   }
 };
 

@@ -44,7 +44,7 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   for (const Operand& operand : operands_) {
     if (operand.use == OperandUse::kMask) continue;
     const auto operand_element = static_cast<double>(size_of(operand.dtype));
-    bytes += operand.kind->elements_read(operand, sizes) * operand_element;
+    bytes += elements_read(operand, sizes) * operand_element;
     const double times = params_.adds_gradients ? 2 : 1;
     if (!forward && operand.gradient) bytes += times * elements(operand, sizes) * operand_element;
   }

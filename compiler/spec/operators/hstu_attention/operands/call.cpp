@@ -1,9 +1,5 @@
 #include "compiler/spec/operators/hstu_attention/operands/call.h"
 
-#include <string>
-
-#include "compiler/spec/operators/hstu_attention/call.h"
-
 namespace hstujit {
 
 CallDeclaration& operand_call(CallDeclaration& call) {
@@ -14,12 +10,8 @@ CallDeclaration& operand_call(CallDeclaration& call) {
       .wanted("dattn_scale", "attn_scale");
 }
 
-CallDeclaration& attention_tensors(CallDeclaration& call, std::string tensors) {
-  call.dtype("dtype", (tensors += " rab").c_str());
-  if (call.gradients().empty()) return call;
-  std::string inputs;
-  for (const std::string& input : call.gradients()) inputs += input + " ";
-  return call.gradients((inputs += "rab attn_scale").c_str());
+CallDeclaration& operand_tensors(CallDeclaration& call) {
+  return call.more_of_dtype("dtype", "rab").more_gradients("rab attn_scale");
 }
 
 }  // namespace hstujit

@@ -5,7 +5,11 @@
 
 namespace hstujit {
 
-// The fields of operand_fields(), and num_targets.
+// The fields about operands.
 CallDeclaration& operand_call(CallDeclaration& call);
+
+// Adds the operands whose type is the parameter dtype to the tensors of that type, and those with gradients to the
+// inputs that have some.
+CallDeclaration& operand_tensors(CallDeclaration& call);
 
 }  // namespace hstujit

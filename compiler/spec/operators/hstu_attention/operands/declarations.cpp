@@ -2,62 +2,42 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
 
 namespace hstujit {
 
-namespace {
-
-std::optional<Operand> num_targets(const HstuAttentionParams& params) {
-  if (!params.num_targets) return std::nullopt;
-  return Operand{.name = "num_targets",
-                 .kind = &sequence_kind(),
-                 .use = OperandUse::kMask,
-                 .dtype = params.offsets_dtype,
-                 .doc = "targets at the end of each sequence",
-                 .field = "num_targets"};
-}
-
-std::optional<Operand> rab(const HstuAttentionParams& params) {
-  if (params.rab_heads == 0) return std::nullopt;
-  return Operand{.name = "rab",
-                 .kind = &pair_kind(),
-                 .use = OperandUse::kBias,
-                 .dtype = params.dtype,
-                 .heads = params.rab_heads,
-                 .alignment = params.alignment,
-                 .gradient = params.drab,
-                 .doc = "relative bias of the dot products",
-                 .gradient_doc = "gradient of the bias",
-                 .before_doc = "what drab is added to",
-                 .field = "rab_heads",
-                 .kernel_suffix = "_rab"};
-}
-
-std::optional<Operand> attn_scale(const HstuAttentionParams& params) {
-  if (params.attn_scale == "none") return std::nullopt;
-  return Operand{.name = "attn_scale",
-                 .kind = params.attn_scale == "rows" ? &row_kind() : &scalar_kind(),
-                 .use = OperandUse::kFactor,
-                 .dtype = DataType::kFp32,
-                 .gradient = params.dattn_scale,
-                 .doc = "factor of each row of P, behind the score function, in place of the scale",
-                 .gradient_doc = "gradient of the factors of the rows of P",
-                 .before_doc = "what dattn_scale is added to",
-                 .field = "attn_scale",
-                 .kernel_suffix = fmt::format("_scale_{}", params.attn_scale)};
-}
-
-constexpr std::optional<Operand> (*kDeclarations[])(const HstuAttentionParams&) = {num_targets, rab, attn_scale};
-
-}  // namespace
-
 std::vector<Operand> operands_of(const HstuAttentionParams& params) {
   std::vector<Operand> operands;
-  for (const auto declare : kDeclarations) {
-    if (std::optional<Operand> operand = declare(params)) operands.push_back(*std::move(operand));
+  const auto add = [&](const char* name, const OperandKind& kind, OperandUse use, DataType dtype) -> Operand& {
+    Operand& operand = operands.emplace_back();
+    operand.name = operand.field = name;
+    operand.kind = &kind;
+    operand.use = use;
+    operand.dtype = dtype;
+    return operand;
+  };
+  if (params.num_targets) {
+    add("num_targets", sequence_kind(), OperandUse::kMask, params.offsets_dtype).doc =
+        "targets at the end of each sequence";
+  }
+  if (params.has_bias()) {
+    Operand& rab = add("rab", pair_kind(), OperandUse::kBias, params.dtype);
+    rab.field = "rab_heads";
+    rab.heads = params.rab_heads;
+    rab.alignment = params.alignment;
+    rab.gradient = params.drab;
+    rab.doc = "relative bias of the dot products";
+    rab.gradient_doc = "gradient of the bias";
+    rab.before_doc = "what drab is added to";
+  }
+  if (params.has_factors()) {
+    const bool of_rows = params.has_row_factors();
+    Operand& factors = add("attn_scale", of_rows ? row_kind() : scalar_kind(), OperandUse::kFactor, DataType::kFp32);
+    factors.gradient = params.dattn_scale;
+    factors.doc = "factor of each row of P, behind the score function, in place of the scale";
+    factors.gradient_doc = "gradient of the factors of the rows of P";
+    factors.before_doc = "what dattn_scale is added to";
+    factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
   }
   return operands;
 }

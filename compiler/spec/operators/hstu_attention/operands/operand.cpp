@@ -7,70 +7,43 @@ namespace hstujit {
 
 namespace {
 
-class PairKind final : public OperandKind {
- public:
-  std::string_view name() const override { return "pair"; }
-  std::vector<Dimension> shape(const Operand& operand, QueryRows) const override {
-    const Dimension positions = Dimension::scalar("max_seq_len");
-    return {Dimension::of("B"), Dimension::constant(operand.heads), positions, positions};
-  }
-  std::vector<std::string_view> strides(const Operand&) const override {
-    return {"batch_stride", "head_stride", "row_stride"};
-  }
-  std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const override {
-    return {sizes.sequences, operand.heads, sizes.max_seq_len, sizes.max_seq_len};
-  }
-  // The positions of each sequence, its rows of q by its rows of k.
-  double elements_read(const Operand& operand, const OperandSizes& sizes) const override {
-    return static_cast<double>(operand.heads) * sizes.pairs;
-  }
-};
+using Axis = OperandAxis;
+constexpr OperandKind kPair = {"pair", {Axis::kSequences, Axis::kHeads, Axis::kPositions, Axis::kPositions}, 4};
+constexpr OperandKind kRow = {"row", {Axis::kRows, Axis::kHeads}, 2};
+constexpr OperandKind kSequence = {"sequence", {Axis::kSequences}, 1};
+constexpr OperandKind kScalar = {"scalar", {Axis::kOne}, 1};
 
-class RowKind final : public OperandKind {
- public:
-  std::string_view name() const override { return "row"; }
-  std::vector<Dimension> shape(const Operand& operand, QueryRows rows) const override {
-    std::vector<Dimension> shape = {operand.use == OperandUse::kFactor ? query_rows(rows) : key_rows()};
-    if (operand.heads > 0) shape.push_back(Dimension::constant(operand.heads));
-    return shape;
+Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
+  switch (axis) {
+    case Axis::kSequences:
+      return Dimension::of("B");
+    case Axis::kHeads:
+      return Dimension::constant(operand.heads);
+    case Axis::kRows:
+      return operand.use == OperandUse::kFactor ? query_rows(rows) : key_rows();
+    case Axis::kPositions:
+      return Dimension::scalar("max_seq_len");
+    case Axis::kOne:
+      break;
   }
-  std::vector<std::string_view> strides(const Operand& operand) const override {
-    return operand.heads > 0 ? std::vector<std::string_view>{"row_stride"} : std::vector<std::string_view>{};
-  }
-  std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const override {
-    std::vector<int64_t> result = {operand.use == OperandUse::kFactor ? sizes.query_rows : sizes.rows};
-    if (operand.heads > 0) result.push_back(operand.heads);
-    return result;
-  }
-  double elements_read(const Operand& operand, const OperandSizes& sizes) const override {
-    return elements(operand, sizes);
-  }
-};
+  return Dimension::constant(1);
+}
 
-class SequenceKind final : public OperandKind {
- public:
-  std::string_view name() const override { return "sequence"; }
-  std::vector<Dimension> shape(const Operand&, QueryRows) const override { return {Dimension::of("B")}; }
-  std::vector<std::string_view> strides(const Operand&) const override { return {}; }
-  std::vector<int64_t> sizes(const Operand&, const OperandSizes& sizes) const override { return {sizes.sequences}; }
-  double elements_read(const Operand& operand, const OperandSizes& sizes) const override {
-    return elements(operand, sizes);
+int64_t size_of_axis(Axis axis, const Operand& operand, const OperandSizes& sizes) {
+  switch (axis) {
+    case Axis::kSequences:
+      return sizes.sequences;
+    case Axis::kHeads:
+      return operand.heads;
+    case Axis::kRows:
+      return operand.use == OperandUse::kFactor ? sizes.query_rows : sizes.rows;
+    case Axis::kPositions:
+      return sizes.max_seq_len;
+    case Axis::kOne:
+      break;
   }
-  void describe(Argument& argument) const override {
-    argument.semantic = Semantic::kCounts;
-    argument.axis = kSequenceAxis;
-  }
-};
-
-class ScalarKind final : public OperandKind {
- public:
-  std::string_view name() const override { return "scalar"; }
-  std::vector<Dimension> shape(const Operand&, QueryRows) const override { return {Dimension::constant(1)}; }
-  std::vector<std::string_view> strides(const Operand&) const override { return {}; }
-  std::vector<int64_t> sizes(const Operand&, const OperandSizes&) const override { return {1}; }
-  double elements_read(const Operand&, const OperandSizes&) const override { return 1; }
-  void describe(Argument& argument) const override { argument.accumulated = argument.role == ArgumentRole::kOutput; }
-};
+  return 1;
+}
 
 Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole role, QueryRows rows,
                          std::string_view doc) {
@@ -78,30 +51,49 @@ Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole 
   argument.name = std::move(name);
   argument.role = role;
   argument.dtype = operand.dtype;
-  argument.shape = operand.kind->shape(operand, rows);
+  for (const Axis axis : operand.kind->axes(operand)) argument.shape.push_back(dimension_of(axis, operand, rows));
   argument.alignment = static_cast<int>(operand.alignment > 0 ? operand.alignment : size_of(operand.dtype));
   argument.doc = doc;
-  operand.kind->describe(argument);
+  argument.accumulated = role == ArgumentRole::kOutput && operand.kind == &kScalar;  // a sum over all rows
+  if (operand.kind == &kSequence) {
+    argument.semantic = Semantic::kCounts;
+    argument.axis = kSequenceAxis;
+  }
   return argument;
 }
 
 }  // namespace
 
-const OperandKind& pair_kind() {
-  static const PairKind kind;
-  return kind;
+std::string Operand::gradient_name() const { return "d" + name; }
+std::string Operand::before_name() const { return gradient_name() + "_before"; }
+std::string Operand::slopes_struct() const { return "Slopes_" + name; }
+
+const OperandKind& pair_kind() { return kPair; }
+const OperandKind& row_kind() { return kRow; }
+const OperandKind& sequence_kind() { return kSequence; }
+const OperandKind& scalar_kind() { return kScalar; }
+
+std::vector<OperandAxis> OperandKind::axes(const Operand& operand) const {
+  std::vector<OperandAxis> axes;
+  for (size_t i = 0; i < count; ++i) {
+    if (all_axes[i] != Axis::kHeads || operand.heads > 0) axes.push_back(all_axes[i]);
+  }
+  return axes;
 }
-const OperandKind& row_kind() {
-  static const RowKind kind;
-  return kind;
+
+std::vector<std::string_view> OperandKind::strides(const Operand& operand) const {
+  std::vector<std::string_view> strides;
+  for (const OperandAxis axis : axes(operand)) {
+    strides.push_back(axis == Axis::kSequences ? "batch_stride" : axis == Axis::kHeads ? "head_stride" : "row_stride");
+  }
+  strides.pop_back();
+  return strides;
 }
-const OperandKind& sequence_kind() {
-  static const SequenceKind kind;
-  return kind;
-}
-const OperandKind& scalar_kind() {
-  static const ScalarKind kind;
-  return kind;
+
+std::vector<int64_t> OperandKind::sizes(const Operand& operand, const OperandSizes& sizes) const {
+  std::vector<int64_t> result;
+  for (const OperandAxis axis : axes(operand)) result.push_back(size_of_axis(axis, operand, sizes));
+  return result;
 }
 
 const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use) {
@@ -130,6 +122,11 @@ double elements(const Operand& operand, const OperandSizes& sizes) {
   double product = 1;
   for (const int64_t size : operand.kind->sizes(operand, sizes)) product *= static_cast<double>(size);
   return product;
+}
+
+// Of an operand of pairs the positions of each sequence, its rows of q by its rows of k.
+double elements_read(const Operand& operand, const OperandSizes& sizes) {
+  return operand.kind == &kPair ? static_cast<double>(operand.heads) * sizes.pairs : elements(operand, sizes);
 }
 
 }  // namespace hstujit

@@ -3,7 +3,7 @@
 // An instance has a list of them (AttentionSpec::operands). Signatures, drawn inputs, the reference, counts of work,
 // launch plans, kernels and the host backend follow that list. A kind says which shape an operand has and how it is
 // read; the use says what becomes of what is read. To add an operand of a known kind is to declare it
-// (declarations.cpp); to add a kind is to write a class here and its device header,
+// (declarations.cpp); to add a kind is to list its axes here and to write its device header,
 // templates/attention/operands/<kind>.cuh.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace hstujit {
 
-class OperandKind;
+struct OperandKind;
 
 enum class OperandUse {
   kMask,    // the mask reads it
@@ -35,14 +35,14 @@ struct Operand {
   int64_t alignment = 0;  // bytes; 0: an element's
   bool gradient = false;  // backward returns it, as gradient()
   std::string_view doc = {}, gradient_doc = {}, before_doc = {};
-  std::string field = {};          // the field of a config that asks for it
-  std::string kernel_suffix = {};  // what names of its kernels have: "_rab"
+  std::string_view field = {};          // the field of a config that asks for it
+  std::string_view kernel_suffix = {};  // what names of its kernels have; empty: "_" and its name
 
-  std::string gradient_name() const { return "d" + name; }
+  std::string gradient_name() const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
-  std::string slopes_struct() const { return "Slopes_" + name; }
+  std::string slopes_struct() const;
   bool has_slopes() const { return use == OperandUse::kScore && gradient; }
-  std::string before_name() const { return gradient_name() + "_before"; }  // what the gradient is added to
+  std::string before_name() const;  // what the gradient is added to
 };
 
 // How large the tensors of one call are.
@@ -51,22 +51,27 @@ struct OperandSizes {
   double pairs = 0;  // rows of q times rows of k, added up over sequences
 };
 
-class OperandKind {
- public:
-  virtual std::string_view name() const = 0;  // "pair"
-  // The axes of the tensor.
-  virtual std::vector<Dimension> shape(const Operand& operand, QueryRows rows) const = 0;
-  // What kernels call the strides of all axes but the last, which is 1: "row_stride".
-  virtual std::vector<std::string_view> strides(const Operand& operand) const = 0;
-  // The axes in numbers.
-  virtual std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const = 0;
-  // How many elements a launch reads at least.
-  virtual double elements_read(const Operand& operand, const OperandSizes& sizes) const = 0;
-  // What an argument of this kind has beyond its type and shape.
-  virtual void describe(Argument& /*argument*/) const {}
+// What an axis of an operand counts.
+enum class OperandAxis {
+  kSequences,
+  kHeads,      // Operand::heads; an operand without heads lacks the axis
+  kRows,       // of all sequences; of a factor, those of q
+  kPositions,  // of a sequence, up to max_seq_len
+  kOne,
+};
 
- protected:
-  ~OperandKind() = default;  // kinds last as long as the process, and need no destructor at its end
+// A kind is a list of axes. How a kernel reads it is in templates/attention/operands/<name>.cuh.
+struct OperandKind {
+  static constexpr size_t kMaxAxes = 4;
+  std::string_view name;  // "pair"
+  OperandAxis all_axes[kMaxAxes];
+  size_t count;
+
+  std::vector<OperandAxis> axes(const Operand& operand) const;
+  // What kernels call the strides of all axes but the last, which is 1: "row_stride".
+  std::vector<std::string_view> strides(const Operand& operand) const;
+  // The axes in numbers.
+  std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const;
 };
 
 const OperandKind& pair_kind();      // (B, heads, max_seq_len, max_seq_len): an element for each pair
@@ -82,7 +87,8 @@ Argument operand_argument(const Operand& operand, QueryRows rows);
 Argument gradient_argument(const Operand& operand, QueryRows rows, bool adds);
 Argument before_argument(const Operand& operand, QueryRows rows);
 
-// How many elements the operand has.
+// How many elements the operand has, and how many of them a launch reads at least.
 double elements(const Operand& operand, const OperandSizes& sizes);
+double elements_read(const Operand& operand, const OperandSizes& sizes);
 
 }  // namespace hstujit
