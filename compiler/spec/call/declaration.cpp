@@ -86,6 +86,17 @@ CallDeclaration& CallDeclaration::gradients(Text inputs) {
   return *this;
 }
 
+CallDeclaration& CallDeclaration::more_of_dtype(Text parameter, Text arguments) {
+  for (std::string& name : names_in(arguments)) parameters_.at(parameter).arguments.push_back(std::move(name));
+  return *this;
+}
+
+CallDeclaration& CallDeclaration::more_gradients(Text inputs) {
+  if (gradients_.empty()) return *this;
+  for (std::string& name : names_in(inputs)) gradients_.push_back(std::move(name));
+  return *this;
+}
+
 CallDeclaration& CallDeclaration::differentiable(Text outputs) {
   differentiable_ = names_in(outputs);
   return *this;

@@ -87,6 +87,9 @@ class CallDeclaration {
   // Inputs with a gradient among backward's outputs, and outputs with one among its inputs: gradient_name().
   CallDeclaration& gradients(Text inputs);
   CallDeclaration& differentiable(Text outputs);
+  // Further arguments of a type, and further inputs with gradients, where some are declared.
+  CallDeclaration& more_of_dtype(Text parameter, Text arguments);
+  CallDeclaration& more_gradients(Text inputs);
   // Backward does not return the gradient of this input, because it is that of an output, times the argument `factor`
   // if there is one. Only where the parameter, if there is one, has the value.
   CallDeclaration& passed_on(Text input, Text output, Text factor = "", Text parameter = "", Text value = "");

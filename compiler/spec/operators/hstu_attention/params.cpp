@@ -5,31 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/spec/operators/hstu_attention/config_rules.h"
+#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+
 namespace hstujit {
 
 namespace {
 
-// Adds sentences about fields of one object that a rule between them is broken by.
-class Rules {
- public:
-  Rules(const std::string& path, Mistakes& mistakes) : path_(path), mistakes_(mistakes) {}
-
-  void broken(std::string_view field, const Json& value, std::string_view rule) {
-    broken(field, brief_json(value), rule);
-  }
-  // The same of a value that the parameters do not have as it was given.
-  void broken(std::string_view field, const std::string& is, std::string_view rule) {
-    const std::string place = join_path(path_, field);
-    mistakes_.check(place, Status(Code::kInvalidConfig, fmt::format("{} is {}, but {}", place, is, rule)));
-  }
-
- private:
-  const std::string& path_;
-  Mistakes& mistakes_;
-};
-
 // Semi-local attention fixes what every row sees; only targets combine with it.
-void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
+void check_semi_local(const HstuAttentionParams& p, ConfigRules& rules) {
   const std::string rule = "semi-local attention (sla_k1 or sla_k2 above 0) replaces it; allowed: ";
   if (!p.causal) rules.broken("causal", p.causal, rule + "true");
   if (p.max_attn_len > 0) rules.broken("max_attn_len", p.max_attn_len, rule + "0");
@@ -37,7 +21,7 @@ void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
 }
 
 // "No mask" leaves nothing for the other fields of the mask to say.
-void check_full_mask(const HstuAttentionParams& p, Rules& rules) {
+void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const std::string rule = "with no mask (full_mask, or max_attn_len -1) every pair is valid; allowed: ";
   if (p.causal) rules.broken("causal", p.causal, rule + "false");
   if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
@@ -54,7 +38,7 @@ void check_full_mask(const HstuAttentionParams& p, Rules& rules) {
 
 void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes) {
   if (!json.is_object()) return;
-  Rules rules(path, mistakes);
+  ConfigRules rules(path, mistakes);
   const auto window = json.find("max_attn_len");
   if (window != json.end() && window->is_number_integer() && *window == -1) {
     const auto full = json.find("full_mask");
@@ -71,7 +55,7 @@ void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes
 }
 
 void check_hstu_attention(const HstuAttentionParams& p, const std::string& path, Mistakes& mistakes) {
-  Rules rules(path, mistakes);
+  ConfigRules rules(path, mistakes);
   const auto element = static_cast<int64_t>(size_of(p.dtype));
   if (p.alignment < element) {
     rules.broken("alignment", p.alignment,
@@ -84,11 +68,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                  p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
-  if (p.has_rab() && p.heads % p.rab_heads != 0) {
-    rules.broken(
-        "rab_heads", p.rab_heads,
-        fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}", p.heads));
-  }
+  check_operands(p, path, mistakes);
   if (p.full_mask) {
     check_full_mask(p, rules);
   } else if (p.semi_local()) {
@@ -97,9 +77,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 }
 
 void make_canonical(HstuAttentionParams& p) {
-  if (!p.has_rab()) p.drab = true;
-  if (!p.has_attn_scale()) p.dattn_scale = true;
-  p.adds_gradients = p.adds_gradients && (p.returns_drab() || p.returns_dattn_scale());
+  make_canonical_operands(p);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   // A window over every sequence there can be is none.
   if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;

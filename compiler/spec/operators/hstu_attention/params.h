@@ -15,6 +15,10 @@ inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh ge
 // What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
 inline constexpr std::string_view kAttnScales = "none rows scalar";
 
+inline constexpr std::string_view kAddsGradientsDoc =
+    "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that "
+    "share rab or attn_scale";
+
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
   int64_t attn_dim = 0;                                // Dqk, per head
@@ -41,11 +45,16 @@ struct HstuAttentionParams {
   bool adds_gradients = false;  // backward adds those two to what the launch gives; a field of hstu_attention alone
 
   bool operator==(const HstuAttentionParams&) const = default;
-  bool has_rab() const { return rab_heads > 0; }
-  bool has_attn_scale() const { return attn_scale != "none"; }
-  bool returns_drab() const { return has_rab() && drab; }
-  bool returns_dattn_scale() const { return has_attn_scale() && dattn_scale; }
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
+
+  // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
+  // rows of P in place of the scale: each row has its own, or all rows have one.
+  bool has_bias() const { return rab_heads > 0; }
+  int64_t bias_heads() const { return rab_heads; }
+  bool has_factors() const { return attn_scale != "none"; }
+  bool has_row_factors() const { return attn_scale == "rows"; }
+  bool returns_dbias() const { return has_bias() && drab; }
+  bool returns_dfactors() const { return has_factors() && dattn_scale; }
 
   static constexpr auto fields() {
     using P = HstuAttentionParams;

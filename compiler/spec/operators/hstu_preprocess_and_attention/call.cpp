@@ -1,5 +1,6 @@
 #include "compiler/spec/operators/hstu_attention/call.h"
 
+#include "compiler/spec/operators/hstu_attention/operands/call.h"
 #include "compiler/spec/operators/stu_layer/call.h"
 
 namespace hstujit {
@@ -10,12 +11,13 @@ void call_hstu_preprocess_and_attention(CallDeclaration& call) {
   declare_stu_input(call);
   call.size("heads", {{"dattn", 1}})
       .size("hidden_dim", {{"dattn", 2}})
-      .dtype("dtype", "x uvqk_weight uvqk_bias uvqk normed_x du dattn rab")
+      .dtype("dtype", "x uvqk_weight uvqk_bias uvqk normed_x du dattn")
       .keywords("alignment training")
       .shaping("training")
       .forward_only("training")
-      .gradients("x input_norm_weight input_norm_bias uvqk_weight uvqk_bias rab attn_scale")
+      .gradients("x input_norm_weight input_norm_bias uvqk_weight uvqk_bias")
       .differentiable("u attn");
+  operand_tensors(call);
 }
 
 }  // namespace hstujit

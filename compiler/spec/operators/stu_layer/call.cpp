@@ -1,6 +1,7 @@
 #include "compiler/spec/operators/stu_layer/call.h"
 
 #include "compiler/spec/operators/hstu_attention/call.h"
+#include "compiler/spec/operators/hstu_attention/operands/call.h"
 
 namespace hstujit {
 
@@ -37,13 +38,14 @@ CallDeclaration& stu_call(CallDeclaration& call) {
   declare_stu_input(call);
   declare_stu_output(call);
   declare_stu_memory(call);
-  return call.dtype("dtype", "x uvqk_weight uvqk_bias output_weight hidden_states uvqk normed_x attn y dout rab")
+  call.dtype("dtype", "x uvqk_weight uvqk_bias output_weight hidden_states uvqk normed_x attn y dout")
       .keywords("alignment training")
       .shaping("training")
       .forward_only("training")
       .gradients(
-          "x input_norm_weight input_norm_bias uvqk_weight uvqk_bias output_weight output_norm_weight output_norm_bias "
-          "rab attn_scale");
+          "x input_norm_weight input_norm_bias uvqk_weight uvqk_bias output_weight output_norm_weight "
+          "output_norm_bias");
+  return operand_tensors(call);
 }
 
 void call_stu_layer(CallDeclaration& call) { stu_call(call); }

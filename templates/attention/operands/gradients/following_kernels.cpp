@@ -1,4 +1,4 @@
-#include "templates/attention/bias_gradients/following_kernels.h"
+#include "templates/attention/operands/gradients/following_kernels.h"
 
 #include <algorithm>
 #include <string>
@@ -20,16 +20,20 @@ constexpr int kResidentBlocks = 2;
 class Kernels {
  public:
   Kernels(const AttentionSpec& spec, LaunchPlan& plan)
-      : params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
+      : spec_(spec), params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
 
   void add() {
-    const bool bias = params_.returns_drab(), scale = params_.returns_dattn_scale();
-    if (!bias && !scale) return;
+    const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
+    const auto& operands = spec_.operands();
+    if (!bias && !scale && std::ranges::none_of(operands, &Operand::has_slopes)) return;
     add_operands();
-    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.rab_heads), tiles(), tiles()});
+    for (const Operand& operand : operands) {
+      if (operand.has_slopes()) add_row_gradient(operand);
+    }
+    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
     if (!scale) return;
     add_kernel("scale_gradient", kThreads, {batch(), tiles()});
-    if (params_.attn_scale == "rows") return;
+    if (params_.has_row_factors()) return;
     add_row_sums();
     add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
   }
@@ -38,6 +42,13 @@ class Kernels {
   GridFactor batch() const { return batch_factor(signature_); }
 
   GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kTileSize); }
+
+  void add_row_gradient(const Operand& operand) {
+    std::vector<GridFactor> grid = {batch(), tiles()};
+    if (operand.heads > 0) grid.push_back(constant_factor(params_.heads));
+    add_kernel("row_gradient_" + operand.name, kThreads, grid);
+    plan_.following.back().function = "RowGradient<" + operand.slopes_struct() + ">::template run";
+  }
 
   void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {
     FollowingKernel kernel;
@@ -72,6 +83,7 @@ class Kernels {
     }
   }
 
+  const AttentionSpec& spec_;
   const HstuAttentionParams& params_;
   const Signature signature_;
   LaunchPlan& plan_;

@@ -1,18 +1,18 @@
-// Attention backward: the gradients of the bias (drab) and of the factors of rows (dattn_scale), by kernels that follow
-// the one of the other gradients, whatever template that is of.
+// Attention backward: the gradients of the bias and of the factors of rows, by kernels that follow the one of the other
+// gradients, whatever template that is of.
 //
 // They compute S and dP once more, by mma.sync in tiles of 64 rows and 64 columns, and add up in registers, in the
 // order of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as
 // the instance's `precision` says. Formulas: docs/ops.md.
 #pragma once
-#include "attention/bias_gradients/tiles.cuh"
+#include "attention/operands/gradients/tiles.cuh"
 #include "attention/pair.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm80/store.cuh"
 #include "common/fragment_store.cuh"
 #include "common/regions.cuh"
 
-namespace bias_gradients {
+namespace operand_gradients {
 
 // Where an element of this thread's fragment lies: element e of fragment j.
 template <class Spec>
@@ -28,7 +28,7 @@ struct Fragment {
   }
 
   __device__ __forceinline__ Pair pair(int j, int e, const Sequence& sequence, int head) const {
-    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head};
+    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
   }
 
   // Bit 4 * j + e: the pair is valid.
@@ -63,10 +63,11 @@ __device__ __forceinline__ void classify(const Sequence& sequence, int row0, int
   full = full && row0 + kTileSize <= rows && column0 + kTileSize <= rows;
 }
 
-// Stores this thread's elements of a tile of drab, of which `first` is element 0 of the head's square.
+// Stores this thread's elements of a tile of the bias's gradient, of which `first` is element 0 of the head's square.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void store_tile(const Params& params, i64 first, int row0, int column0,
                                            const float (&sums)[kFragments][4]) {
+  using Gradient = typename Spec::Bias::Gradient;
   const Fragment<Spec> fragment(row0, column0);
   const int size = params.max_query_rows, t = static_cast<int>(threadIdx.x) % 4;
   if constexpr (!Spec::kDtypeFp32) {
@@ -82,7 +83,7 @@ __device__ __forceinline__ void store_tile(const Params& params, i64 first, int 
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = fragment.row + 8 * half;
-      u16* out = params.drab + (first + row * params.drab_row_stride + column0);
+      u16* out = Gradient::data(params) + (first + row * Gradient::row_stride(params) + column0);
       if (full) {
         store_fragment_row<kTileSize>(out, words, half, row < size);
       } else if (row < size) {
@@ -102,14 +103,14 @@ __device__ __forceinline__ void store_tile(const Params& params, i64 first, int 
       for (int e = 0; e < 4; ++e) {
         const int row = fragment.row_of(e), column = fragment.column_of(j, e);
         if (row < size && column < size) {
-          params.drab[first + row * params.drab_row_stride + column] = sums[j][e];
+          Gradient::data(params)[first + row * Gradient::row_stride(params) + column] = sums[j][e];
         }
       }
     }
   }
 }
 
-// drab of a tile: the gradients of the heads that share a head of the bias, added up.
+// The bias's gradient of a tile: the gradients of the heads that share a head of the bias, added up.
 template <class Spec, class Config, class Params>
 class BiasSums {
  public:
@@ -146,7 +147,7 @@ class BiasSums {
     }
   }
 
-  // `start`: row of attn_scale that the sequence's first has. The derivative of the score has the factor alpha.
+  // `start`: row of q that the sequence's first has. The derivative of the score has the factor alpha.
   __device__ __forceinline__ void finish(i64 start, int rows) {
     const auto factors = row_factors<Spec>(params_, start, rows);
 #pragma unroll
@@ -162,9 +163,10 @@ class BiasSums {
     }
   }
 
-  // `first`: element 0 of the head's square in drab_before. drab may lie there: what this thread reads is stored by its
-  // warp, behind the additions.
+  // `first`: element 0 of the head's square in what the gradient is added to. The gradient may lie there: what this
+  // thread reads is stored by its warp, behind the additions.
   __device__ __forceinline__ void add_before(i64 first) {
+    using Before = typename Spec::Bias::Before;
     const int size = params_.max_query_rows;
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -172,7 +174,7 @@ class BiasSums {
       for (int e = 0; e < 4; ++e) {
         const int row = fragment_.row_of(e), column = fragment_.column_of(j, e);
         if (row >= size || column >= size) continue;
-        const auto before = params_.drab_before[first + row * params_.drab_before_row_stride + column];
+        const auto before = Before::data(params_)[first + row * Before::row_stride(params_) + column];
         if constexpr (Spec::kDtypeFp32) {
           sums_[j][e] += before;
         } else {
@@ -185,7 +187,7 @@ class BiasSums {
   __device__ __forceinline__ const float (&sums() const)[kFragments][4] { return sums_; }
 
  private:
-  static constexpr int kHeads = Spec::kHeads / Spec::kRabHeads;
+  static constexpr int kHeads = Spec::kHeads / Spec::Bias::kHeads;
 
   const Params& params_;
   const Sequence sequence_;
@@ -196,7 +198,7 @@ class BiasSums {
   float sums_[kFragments][4];
 };
 
-// dattn_scale of a tile of rows: sums over all heads and over the columns that the rows see.
+// The gradient of the factors of a tile of rows: sums over all heads and over the columns that the rows see.
 template <class Spec, class Config, class Params>
 class RowSums {
  public:
@@ -266,20 +268,22 @@ class RowSums {
   float sums_[2] = {0.0f, 0.0f};  // of this thread's two rows
 };
 
-}  // namespace bias_gradients
+}  // namespace operand_gradients
 
-// One CTA per (sequence, bias head, tile). Writes all of drab, zeroes where there is nothing to add up.
+// One CTA per (sequence, bias head, tile). Writes all of the gradient, zeroes where there is nothing to add up.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void bias_gradient(const Params& params) {
-  using namespace bias_gradients;
+  using namespace operand_gradients;
+  using Gradient = typename Spec::Bias::Gradient;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
   const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
   const u32 column_tile = blockIdx.x % tiles, row_tile = blockIdx.x / tiles % tiles;
   const u32 pair = blockIdx.x / tiles / tiles;
-  const int bias_head = static_cast<int>(pair % Spec::kRabHeads), index = static_cast<int>(pair / Spec::kRabHeads);
+  const int bias_head = static_cast<int>(pair % Spec::Bias::kHeads),
+            index = static_cast<int>(pair / Spec::Bias::kHeads);
   const int row0 = static_cast<int>(row_tile) * kTileSize, column0 = static_cast<int>(column_tile) * kTileSize;
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
-  const i64 first = index * params.drab_batch_stride + bias_head * params.drab_head_stride;
+  const i64 first = index * Gradient::batch_stride(params) + bias_head * Gradient::head_stride(params);
   bool full, visible;
   classify<Spec>(sequence, row0, column0, full, visible);
   BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
@@ -288,17 +292,18 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
     sums.finish(sequence.start, sequence.rows);
   }
   if constexpr (Config::kAddsGradients) {
-    if (!visible && params.drab == params.drab_before) return;  // nothing is added
-    sums.add_before(index * params.drab_before_batch_stride + bias_head * params.drab_before_head_stride);
+    using Before = typename Spec::Bias::Before;
+    if (!visible && Gradient::data(params) == Before::data(params)) return;  // nothing is added
+    sums.add_before(index * Before::batch_stride(params) + bias_head * Before::head_stride(params));
   }
   store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
 }
 
-// One CTA per (sequence, tile of rows). Writes the rows of sequences: of dattn_scale, or of `row_sums` where the rows
-// have one factor in common.
+// One CTA per (sequence, tile of rows). Writes the rows of sequences: of the factors' gradient, or of `row_sums` where
+// the rows have one factor in common.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void scale_gradient(const Params& params) {
-  using namespace bias_gradients;
+  using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
   const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
   const int index = static_cast<int>(blockIdx.x / tiles);
@@ -307,19 +312,20 @@ __device__ __forceinline__ void scale_gradient(const Params& params) {
   if (row0 >= sequence.rows) return;
   RowSums<Spec, Config, Params> sums(params, sequence, row0);
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
-  if constexpr (!Spec::kAttnScaleRows) {
+  using Factors = typename Spec::Factors;
+  if constexpr (!Factors::kOfRows) {
     sums.store(params.row_sums);
   } else if constexpr (Config::kAddsGradients) {
-    sums.store(params.dattn_scale, params.dattn_scale_before);
+    sums.store(Factors::Gradient::data(params), Factors::Before::data(params));
   } else {
-    sums.store(params.dattn_scale);
+    sums.store(Factors::Gradient::data(params));
   }
 }
 
-// One CTA, behind scale_gradient: dattn_scale of the one factor of all rows.
+// One CTA, behind scale_gradient: the gradient of the one factor of all rows.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_row_sums(const Params& params) {
-  using namespace bias_gradients;
+  using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kSumThreads * sizeof(float)];
   const i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
   const i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
@@ -333,6 +339,6 @@ __device__ __forceinline__ void add_row_sums(const Params& params) {
     if (threadIdx.x < half) partials[threadIdx.x] += partials[threadIdx.x + half];
   }
   if (threadIdx.x > 0) return;
-  if constexpr (Config::kAddsGradients) partials[0] += params.dattn_scale_before[0];
-  params.dattn_scale[0] = partials[0];
+  if constexpr (Config::kAddsGradients) partials[0] += Spec::Factors::Before::data(params)[0];
+  Spec::Factors::Gradient::data(params)[0] = partials[0];
 }

@@ -1,4 +1,4 @@
-// Host side of bias_gradients.cuh: the kernels that follow one of backward for drab and dattn_scale.
+// Host side of kernels.cuh: the kernels that follow one of backward for the gradients of operands.
 #pragma once
 
 #include "compiler/plan/launch_plan.h"

@@ -1,4 +1,5 @@
-// The attention operators: the bias of a pair (rab) and the factor of a row (attn_scale), where the instance has them.
+// Operands of attention with an element for each pair: a bias, which is added to the dot products. Spec::Bias is
+// printed from the instance's operands.
 #pragma once
 #include "common/ptx/ld_global.cuh"
 
@@ -8,9 +9,9 @@ class HeadBias {
  public:
   // `rows`: of the sequence. One that is longer than the launch says has no bias there.
   __device__ __forceinline__ HeadBias(const Params& params, int sequence, int head, int rows)
-      : data_(params.rab + sequence * params.rab_batch_stride +
-              head / (Spec::kHeads / Spec::kRabHeads) * params.rab_head_stride),
-        row_stride_(params.rab_row_stride),
+      : data_(Tensor::data(params) + sequence * Tensor::batch_stride(params) +
+              head / (Spec::kHeads / Spec::Bias::kHeads) * Tensor::head_stride(params)),
+        row_stride_(Tensor::row_stride(params)),
         rows_(min(rows, params.max_seq_len)) {}
 
   __device__ __forceinline__ float at(int row, int column) const {
@@ -69,7 +70,8 @@ class HeadBias {
   }
 
  private:
-  using Pointer = decltype(Params().rab);
+  using Tensor = typename Spec::Bias::Tensor;
+  using Pointer = decltype(Tensor::data(Params()));
 
   __device__ __forceinline__ bool inside(int index) const { return static_cast<u32>(index) < static_cast<u32>(rows_); }
   __device__ __forceinline__ Pointer address(int row, int column) const { return data_ + (row * row_stride_ + column); }
@@ -98,67 +100,3 @@ class HeadBias {
   const i64 row_stride_;
   const int rows_;  // and columns
 };
-
-// What sums are multiplied by that are not of one row: 1 where each row has a factor of its own, which was then
-// multiplied into what was added up.
-template <class Spec, class Params>
-__device__ __forceinline__ float common_factor(const Params& params) {
-  if constexpr (Spec::kAttnScaleNone) {
-    return params.inverse_scale;
-  } else if constexpr (Spec::kAttnScaleScalar) {
-    return __ldg(params.attn_scale);
-  } else {
-    return 1.0f;
-  }
-}
-
-// The factors of a sequence's rows of q, where each has its own.
-template <class Params>
-class RowFactors {
- public:
-  // Of a sequence of `rows` rows, whose first is row `start` of the tensor.
-  __device__ __forceinline__ RowFactors(const Params& params, i64 start, int rows)
-      : first_(params.attn_scale + start), rows_(rows) {}
-
-  // 0, and not read, of rows past the end.
-  __device__ __forceinline__ float of(int row) const { return row < rows_ ? __ldg(first_ + row) : 0.0f; }
-
-  // Of `row` and the next, loaded where this is called: what uses them is short of registers.
-  __device__ __forceinline__ float2 pair(int row) const { return make_float2(load(row), load(row + 1)); }
-
- private:
-  __device__ __forceinline__ float load(int row) const {
-    return __uint_as_float(ld_global_nc_u32(first_ + row, row < rows_));
-  }
-
-  const float* const first_;
-  const int rows_;
-};
-
-// What the sums of rows of a sequence are multiplied by: RowFactors, or a number that they have in common.
-template <class Spec, class Params>
-__device__ __forceinline__ auto row_factors(const Params& params, i64 start, int rows) {
-  if constexpr (Spec::kAttnScaleRows) {
-    return RowFactors<Params>(params, start, rows);
-  } else {
-    return common_factor<Spec>(params);
-  }
-}
-
-// Of `row` and the row 8 further on, the two that a thread has of an accumulator fragment. Looked up where this is
-// called, once: what uses them is short of registers.
-__device__ __forceinline__ float thread_factors(float common, int) { return common; }
-template <class Params>
-__device__ __forceinline__ float2 thread_factors(const RowFactors<Params>& factors, int row) {
-  asm volatile("" : "+r"(row));
-  return make_float2(factors.of(row), factors.of(row + 8));
-}
-
-__device__ __forceinline__ float of_half(float common, int) { return common; }
-__device__ __forceinline__ float of_half(const float2& factors, int half) { return half == 0 ? factors.x : factors.y; }
-
-__device__ __forceinline__ float factor_of(float common, int) { return common; }
-template <class Params>
-__device__ __forceinline__ float factor_of(const RowFactors<Params>& factors, int row) {
-  return factors.of(row);
-}

@@ -1,5 +1,6 @@
-// Attention backward: S and dP of tiles of 64 rows and 64 columns, by mma.sync, for the gradients that are sums over
-// heads. A CTA has the rows; tiles follow one another through two buffers of chunks of head columns.
+// Attention backward: S and dP of tiles of 64 rows and 64 columns, by mma.sync, for the gradients of operands. A CTA
+// has the rows; tiles follow one another through two buffers of chunks of head columns. With kTransposed it has the
+// columns, and rows pass by: what is called a row here is then a column, S and dP are transposed.
 #pragma once
 #include "attention/sm80/bias.cuh"
 #include "attention/sm80/load.cuh"
@@ -7,7 +8,7 @@
 #include "common/jagged.cuh"
 #include "common/ptx/cp_async.cuh"
 
-namespace bias_gradients {
+namespace operand_gradients {
 
 constexpr int kTileSize = 64;  // rows and columns of a tile
 constexpr int kWarps = 4;      // each with 16 rows and all columns
@@ -24,7 +25,7 @@ using Scores = float[1][kFragments][4];  // of a warp: S, or dP
 // What sm80::Shape and sm80::Loader ask of a Config.
 struct Tiling {
   static constexpr int kBlockM = kTileSize, kBlockN = kTileSize, kChunkColumns = kTileSize;
-  static constexpr int kWarps = bias_gradients::kWarps, kThreads = bias_gradients::kThreads;
+  static constexpr int kWarps = operand_gradients::kWarps, kThreads = operand_gradients::kThreads;
   static constexpr int kQueryInRegisters = 0;
 };
 
@@ -60,7 +61,7 @@ struct KvTile {
   int column0;
 };
 
-template <class Spec, class Params>
+template <class Spec, class Params, bool kTransposed = false>
 class TilePairs {
  public:
   __device__ __forceinline__ TilePairs(const Params& params, const Sequence& sequence, int index, u32 shared, int row0)
@@ -114,10 +115,14 @@ class TilePairs {
 
   // S begins with the bias, where there is one.
   __device__ __forceinline__ void begin_scores(const KvTile& kv_tile, Scores& scores) const {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       const HeadBias<Spec, Params> bias(params_, index_, kv_tile.head, sequence_.rows);
       const int row = row0_ + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
-      sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, kv_tile.column0, scores);
+      if constexpr (kTransposed) {
+        sm80::begin_columns_with<Attn<Spec>>(bias, row, kv_tile.column0, scores);
+      } else {
+        sm80::begin_rows_with<Spec, Attn<Spec>>(bias, row, kv_tile.column0, scores);
+      }
     } else {
       sm80::clear_fragments(scores);
     }
@@ -127,16 +132,29 @@ class TilePairs {
   __device__ __forceinline__ void load(const KvTile& kv_tile, int chunk, u32 buffer) const {
     const auto& p = params_;
     if (chunk < Attn<Spec>::kChunks) {
-      load_rows<Attn<Spec>>(p.q, p.q_row_stride, p.q_head_stride, kv_tile.head, row0_, chunk, rows_tile(buffer));
-      load_rows<Attn<Spec>>(p.k, p.k_row_stride, p.k_head_stride, kv_tile.head, kv_tile.column0, chunk,
-                            columns_tile(buffer));
+      load_rows<Attn<Spec>>(p.q, p.q_row_stride, p.q_head_stride, kv_tile.head, query_row0(kv_tile), chunk,
+                            query_tile(buffer));
+      load_rows<Attn<Spec>>(p.k, p.k_row_stride, p.k_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
+                            key_tile(buffer));
     } else {
       chunk -= Attn<Spec>::kChunks;
-      load_rows<Hidden<Spec>>(p.dout, p.dout_row_stride, p.dout_head_stride, kv_tile.head, row0_, chunk,
-                              rows_tile(buffer));
-      load_rows<Hidden<Spec>>(p.v, p.v_row_stride, p.v_head_stride, kv_tile.head, kv_tile.column0, chunk,
-                              columns_tile(buffer));
+      load_rows<Hidden<Spec>>(p.dout, p.dout_row_stride, p.dout_head_stride, kv_tile.head, query_row0(kv_tile), chunk,
+                              query_tile(buffer));
+      load_rows<Hidden<Spec>>(p.v, p.v_row_stride, p.v_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
+                              key_tile(buffer));
     }
+  }
+
+  // The first row of q and dout, and of k and v, and where they lie.
+  __device__ __forceinline__ int query_row0(const KvTile& kv_tile) const {
+    return kTransposed ? kv_tile.column0 : row0_;
+  }
+  __device__ __forceinline__ int key_row0(const KvTile& kv_tile) const { return kTransposed ? row0_ : kv_tile.column0; }
+  __device__ __forceinline__ u32 query_tile(u32 buffer) const {
+    return kTransposed ? columns_tile(buffer) : rows_tile(buffer);
+  }
+  __device__ __forceinline__ u32 key_tile(u32 buffer) const {
+    return kTransposed ? rows_tile(buffer) : columns_tile(buffer);
   }
 
   // From row `first` of the sequence on; what is past its end, or past the head's columns, becomes zero.
@@ -183,4 +201,4 @@ class TilePairs {
   sm80::Products<Hidden<Spec>> hidden_;
 };
 
-}  // namespace bias_gradients
+}  // namespace operand_gradients

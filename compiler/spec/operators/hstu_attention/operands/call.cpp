@@ -1,0 +1,17 @@
+#include "compiler/spec/operators/hstu_attention/operands/call.h"
+
+namespace hstujit {
+
+CallDeclaration& operand_call(CallDeclaration& call) {
+  return call.size("rab_heads", {{"rab", 1}})
+      .presence("num_targets", "num_targets")
+      .form("attn_scale")
+      .wanted("drab", "rab")
+      .wanted("dattn_scale", "attn_scale");
+}
+
+CallDeclaration& operand_tensors(CallDeclaration& call) {
+  return call.more_of_dtype("dtype", "rab").more_gradients("rab attn_scale");
+}
+
+}  // namespace hstujit

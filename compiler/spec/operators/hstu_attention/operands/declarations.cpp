@@ -1,0 +1,61 @@
+#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+
+#include <fmt/format.h>
+
+#include "compiler/spec/operators/hstu_attention/config_rules.h"
+
+namespace hstujit {
+
+std::vector<Operand> operands_of(const HstuAttentionParams& params) {
+  std::vector<Operand> operands;
+  const auto add = [&](const char* name, const OperandKind& kind, OperandUse use, DataType dtype) -> Operand& {
+    Operand& operand = operands.emplace_back();
+    operand.name = operand.field = name;
+    operand.kind = &kind;
+    operand.use = use;
+    operand.dtype = dtype;
+    return operand;
+  };
+  if (params.num_targets) {
+    add("num_targets", sequence_kind(), OperandUse::kMask, params.offsets_dtype).doc =
+        "targets at the end of each sequence";
+  }
+  if (params.has_bias()) {
+    Operand& rab = add("rab", pair_kind(), OperandUse::kBias, params.dtype);
+    rab.field = "rab_heads";
+    rab.heads = params.rab_heads;
+    rab.alignment = params.alignment;
+    rab.gradient = params.drab;
+    rab.doc = "relative bias of the dot products";
+    rab.gradient_doc = "gradient of the bias";
+    rab.before_doc = "what drab is added to";
+  }
+  if (params.has_factors()) {
+    const bool of_rows = params.has_row_factors();
+    Operand& factors = add("attn_scale", of_rows ? row_kind() : scalar_kind(), OperandUse::kFactor, DataType::kFp32);
+    factors.gradient = params.dattn_scale;
+    factors.doc = "factor of each row of P, behind the score function, in place of the scale";
+    factors.gradient_doc = "gradient of the factors of the rows of P";
+    factors.before_doc = "what dattn_scale is added to";
+    factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
+  }
+  return operands;
+}
+
+void check_operands(const HstuAttentionParams& params, const std::string& path, Mistakes& mistakes) {
+  if (params.rab_heads == 0 || params.heads % params.rab_heads == 0) return;
+  ConfigRules(path, mistakes)
+      .broken("rab_heads", params.rab_heads,
+              fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}",
+                          params.heads));
+}
+
+void make_canonical_operands(HstuAttentionParams& params) {
+  if (!params.has_bias()) params.drab = true;
+  if (!params.has_factors()) params.dattn_scale = true;
+  params.adds_gradients = params.adds_gradients && (params.returns_dbias() || params.returns_dfactors());
+}
+
+void return_all_gradients(HstuAttentionParams& params) { params.drab = params.dattn_scale = true; }
+
+}  // namespace hstujit

@@ -1,0 +1,132 @@
+// The kinds of operands.
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
+
+#include "compiler/spec/op_spec.h"
+
+namespace hstujit {
+
+namespace {
+
+using Axis = OperandAxis;
+constexpr OperandKind kPair = {"pair", {Axis::kSequences, Axis::kHeads, Axis::kPositions, Axis::kPositions}, 4};
+constexpr OperandKind kRow = {"row", {Axis::kRows, Axis::kHeads}, 2};
+constexpr OperandKind kSequence = {"sequence", {Axis::kSequences}, 1};
+constexpr OperandKind kScalar = {"scalar", {Axis::kOne}, 1};
+
+Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
+  switch (axis) {
+    case Axis::kSequences:
+      return Dimension::of("B");
+    case Axis::kHeads:
+      return Dimension::constant(operand.heads);
+    case Axis::kRows:
+      return operand.use == OperandUse::kFactor ? query_rows(rows) : key_rows();
+    case Axis::kPositions:
+      return Dimension::scalar("max_seq_len");
+    case Axis::kOne:
+      break;
+  }
+  return Dimension::constant(1);
+}
+
+int64_t size_of_axis(Axis axis, const Operand& operand, const OperandSizes& sizes) {
+  switch (axis) {
+    case Axis::kSequences:
+      return sizes.sequences;
+    case Axis::kHeads:
+      return operand.heads;
+    case Axis::kRows:
+      return operand.use == OperandUse::kFactor ? sizes.query_rows : sizes.rows;
+    case Axis::kPositions:
+      return sizes.max_seq_len;
+    case Axis::kOne:
+      break;
+  }
+  return 1;
+}
+
+Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole role, QueryRows rows,
+                         std::string_view doc) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.role = role;
+  argument.dtype = operand.dtype;
+  for (const Axis axis : operand.kind->axes(operand)) argument.shape.push_back(dimension_of(axis, operand, rows));
+  argument.alignment = static_cast<int>(operand.alignment > 0 ? operand.alignment : size_of(operand.dtype));
+  argument.doc = doc;
+  argument.accumulated = role == ArgumentRole::kOutput && operand.kind == &kScalar;  // a sum over all rows
+  if (operand.kind == &kSequence) {
+    argument.semantic = Semantic::kCounts;
+    argument.axis = kSequenceAxis;
+  }
+  return argument;
+}
+
+}  // namespace
+
+std::string Operand::gradient_name() const { return "d" + name; }
+std::string Operand::before_name() const { return gradient_name() + "_before"; }
+std::string Operand::slopes_struct() const { return "Slopes_" + name; }
+
+const OperandKind& pair_kind() { return kPair; }
+const OperandKind& row_kind() { return kRow; }
+const OperandKind& sequence_kind() { return kSequence; }
+const OperandKind& scalar_kind() { return kScalar; }
+
+std::vector<OperandAxis> OperandKind::axes(const Operand& operand) const {
+  std::vector<OperandAxis> axes;
+  for (size_t i = 0; i < count; ++i) {
+    if (all_axes[i] != Axis::kHeads || operand.heads > 0) axes.push_back(all_axes[i]);
+  }
+  return axes;
+}
+
+std::vector<std::string_view> OperandKind::strides(const Operand& operand) const {
+  std::vector<std::string_view> strides;
+  for (const OperandAxis axis : axes(operand)) {
+    strides.push_back(axis == Axis::kSequences ? "batch_stride" : axis == Axis::kHeads ? "head_stride" : "row_stride");
+  }
+  strides.pop_back();
+  return strides;
+}
+
+std::vector<int64_t> OperandKind::sizes(const Operand& operand, const OperandSizes& sizes) const {
+  std::vector<int64_t> result;
+  for (const OperandAxis axis : axes(operand)) result.push_back(size_of_axis(axis, operand, sizes));
+  return result;
+}
+
+const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use) {
+  for (const Operand& operand : operands) {
+    if (operand.use == use) return &operand;
+  }
+  return nullptr;
+}
+
+Argument operand_argument(const Operand& operand, QueryRows rows) {
+  return tensor_argument(operand, operand.name, ArgumentRole::kInput, rows, operand.doc);
+}
+
+Argument gradient_argument(const Operand& operand, QueryRows rows, bool adds) {
+  Argument argument =
+      tensor_argument(operand, operand.gradient_name(), ArgumentRole::kOutput, rows, operand.gradient_doc);
+  if (adds) argument.in_place = operand.before_name();
+  return argument;
+}
+
+Argument before_argument(const Operand& operand, QueryRows rows) {
+  return tensor_argument(operand, operand.before_name(), ArgumentRole::kInput, rows, operand.before_doc);
+}
+
+double elements(const Operand& operand, const OperandSizes& sizes) {
+  double product = 1;
+  for (const int64_t size : operand.kind->sizes(operand, sizes)) product *= static_cast<double>(size);
+  return product;
+}
+
+// Of an operand of pairs the positions of each sequence, its rows of q by its rows of k.
+double elements_read(const Operand& operand, const OperandSizes& sizes) {
+  return operand.kind == &kPair ? static_cast<double>(operand.heads) * sizes.pairs : elements(operand, sizes);
+}
+
+}  // namespace hstujit
