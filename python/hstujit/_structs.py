@@ -74,6 +74,13 @@ class OpOptions(Sized):
     ]
 
 
+class ErrorFields(Sized):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        *[(name, ctypes.c_char_p) for name in ("argument", "value", "allowed", "hint")],
+    ]
+
+
 class RunOptions(Sized):
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -133,3 +140,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
 class Value(ctypes.Union):
     _fields_ = [("tensor", ctypes.c_void_p), ("real", ctypes.c_double), ("integer", ctypes.c_int64)]
+
+
+class Given(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("value", Value), ("text", ctypes.c_char_p)]

@@ -10,7 +10,6 @@ namespace hstujit::torch {
 
 // An operator and what its calls have brought about.
 struct Registered {
-  std::int32_t index;  // what Python calls it
   Operator op;
   PlanTable plans;
 };
@@ -22,7 +21,7 @@ Registered& registered(std::size_t index);
 
 std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments);
 // Makes as many outputs as the schema has.
-void launch(const Registered& registered, const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs);
+void launch(const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs);
 // From the stack of PyTorch's dispatcher, and onto it.
 void launch(Registered& registered, StableIValue* stack);
 

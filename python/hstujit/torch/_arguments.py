@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._plan import dtype_name
+from ._dtypes import dtype_name
 
 REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)

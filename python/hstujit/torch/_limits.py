@@ -15,7 +15,7 @@ from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._explained import Calling
-from ._plan import DTYPES
+from ._dtypes import DTYPES
 
 Given = Mapping[str, Any]
 
