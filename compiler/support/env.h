@@ -39,7 +39,6 @@ enum class Env {
   kCompilerLibrary,
   kHostLibrary,
   kWorker,
-  kTorchDispatch,
 };
 
 enum class EnvKind { kText, kPath, kFlag, kNumber, kSize, kChoice, kChoices, kPaths };

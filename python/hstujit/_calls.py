@@ -45,7 +45,9 @@ class Given:
             tensor.shape[axis] if (tensor := self.tensors.get(name)) is not None and axis < tensor.ndim else None
             for name, axis in interface.decisive_axes
         )
-        forms = tuple(tensor.ndim == 1 and tensor.shape[0] for name, _ in interface.forms if (tensor := self.tensors.get(name)))
+        forms = tuple(
+            tensor.ndim == 1 and tensor.shape[0] for name, _ in interface.forms if (tensor := self.tensors.get(name))
+        )
         types = tuple((name, t.dtype.code, t.dtype.bits, t.ndim) for name, t in self.tensors.items())
         return interface.name, types, sizes, forms, *self.numbers, *sorted(self.keywords.items()), *self.rows
 
@@ -62,6 +64,7 @@ class Given:
             if isinstance(value, str):
                 given.kind, given.text = _TEXT, value.encode(errors="replace")
             else:
+                _structs.check_width(name, ctypes.c_int64, value)
                 given.kind, given.value.integer = (_FLAG if isinstance(value, bool) else _INTEGER), value
         return array
 
@@ -111,7 +114,13 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
         sizes = (ctypes.c_int64 * sum(ranks))()
         check(
             library.hstujit_call_output_sizes(
-                self._handle, values, len(values), (ctypes.c_int64 * len(numbers))(*numbers), len(numbers), sizes, len(sizes)
+                self._handle,
+                values,
+                len(values),
+                (ctypes.c_int64 * len(numbers))(*numbers),
+                len(numbers),
+                sizes,
+                len(sizes),
             )
         )
         return [tuple(sizes[sum(ranks[:at]) : sum(ranks[: at + 1])]) for at in range(len(ranks))]

@@ -42,9 +42,7 @@ class _Operator:
             if arguments[name] is not None
         }
         rows = {
-            name: check_integer(name, arguments[name])
-            for _, name in self.interface.rows
-            if arguments[name] is not None
+            name: check_integer(name, arguments[name]) for _, name in self.interface.rows if arguments[name] is not None
         }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
         first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)

@@ -228,6 +228,13 @@ def json_of(function: Any, *arguments: Any) -> Any:
     return json.loads(text_of(function, *arguments))
 
 
+def suggested(written: str, names: list[str]) -> list[str]:
+    """Those of ``names`` that are meant by one that is not among them: the table and the distance of the library."""
+    array = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+    found: list[str] = json_of(library.hstujit_suggest, written.encode(errors="replace"), array, len(names))
+    return found
+
+
 def encode(value: str | os.PathLike[str] | None) -> bytes | None:
     """A path or a name for the C library; a NUL would end it early."""
     if value is None:

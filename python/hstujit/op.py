@@ -172,7 +172,9 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         for value, argument in zip(values, signature):
             given = arguments[argument.name]
             if argument.is_tensor:
-                tensor = Tensor(argument.name, given, _dlpack_stream(argument.name, given, stream))
+                tensor = given
+                if not isinstance(tensor, Tensor):
+                    tensor = Tensor(argument.name, given, _dlpack_stream(argument.name, given, stream))
                 check_writable(argument, tensor)
                 tensors.append(tensor)
                 value.tensor = tensor.address

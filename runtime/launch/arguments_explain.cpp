@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "compiler/spec/limits.h"
 #include "runtime/launch/arguments.h"
@@ -139,8 +140,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
       break;
     case Kind::kInnerStride:
-      text = fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value);
-      break;
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value),
+                    {stride_name(), fmt::to_string(failure.value), "1", ""});
     case Kind::kNegativeStride:
       text = fmt::format("{} is {}; it must be 0 or more", stride_name(), failure.value);
       break;
@@ -200,7 +202,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
                          to_string(argument.range));
       break;
   }
-  return Status(Code::kInvalidArgument, text);
+  return Status(Code::kInvalidArgument, std::move(text), {argument.name, "", "", ""});
 }
 
 }  // namespace hstujit

@@ -424,7 +424,7 @@ class Program(unittest.TestCase):
     def test_without_pytorch_its_module_says_what_is_missing(self):
         code = "import sys; sys.modules['torch'] = None; import hstujit.torch"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        self.assertIn("hstujit.torch needs PyTorch 2.6 or newer", run.stderr)
+        self.assertIn("hstujit.torch needs PyTorch 2.10 or newer", run.stderr)
 
     @staticmethod
     def copied(package):

@@ -161,7 +161,7 @@ class Instances(unittest.TestCase):
 
 
 @unittest.skipUnless(
-    torch and fakes.DRIVER and (fakes.FUNCTIONS or not fakes.IS_NATIVE),
+    torch and fakes.DRIVER and fakes.FUNCTIONS,
     "PyTorch is not installed, or HSTUJIT_FAKE_CUDA or HSTUJIT_FAKE_TORCH names no library",
 )
 class Images(unittest.TestCase):
@@ -193,7 +193,7 @@ class Images(unittest.TestCase):
     def on_the_fake_driver(self, context):
         for name in ("set_device", "is_current_stream_capturing"):
             fakes.replace(self, torch.cuda, name, lambda *_: False)
-        fakes.NativeWay(self) if fakes.IS_NATIVE else fakes.PythonWay(self)
+        fakes.Fakes(self)
         self.addCleanup(hstujit.set_default_context, hstujit.default_context())
         hstujit.set_default_context(context)
         driver, primary = ctypes.CDLL(fakes.DRIVER), ctypes.c_void_p()

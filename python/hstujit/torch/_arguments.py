@@ -20,10 +20,7 @@ def is_cast(tensor: torch.Tensor) -> bool:
 
 def fp32_precision() -> str:
     """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
-    matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):  # from PyTorch 2.9
-        return "tf32" if matmul.fp32_precision == "tf32" else "ieee"
-    return "tf32" if matmul.allow_tf32 else "ieee"
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 
 # Marks what torch.compiler.assume_constant_result marks, which imports torch._dynamo. A graph is traced anew where the

@@ -230,11 +230,6 @@ def _has_tangent(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
 
 
-def _any_requires_grad(*inputs: Any) -> bool:
-    """That of torch._C, which PyTorch 2.6 has not."""
-    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
-
-
 def _applied(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """Its ``apply``, for calls that no transform of torch.func sees: a microsecond less."""
     apply = super(torch.autograd.Function, function).apply  # type: ignore[misc]
@@ -296,12 +291,12 @@ class Recorder:
         tracing, no transform, no functionalisation.
         """
         below = torch._C._AutoDispatchBelowAutograd
-        any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
+        any_requires_grad = torch._C._any_requires_grad
         keys = torch._C.DispatchKey
         behind = torch._C._after_autograd_keyset
         deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
         kernels = (keys.CPU, keys.CUDA)
-        are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+        are_transforms_active = torch._C._are_functorch_transforms_active
         known: dict[int, bool] = {}
         op, compute, apply = self.op, self.compute, self.apply
 

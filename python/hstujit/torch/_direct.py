@@ -1,9 +1,9 @@
 """Calls that do not go through PyTorch's dispatcher, whose reading of twenty arguments takes two of five us.
 
 A function of libhstujit_torch.so, which Python calls as any of its own in C, reads tensors through PyTorch's
-DLPackExchangeAPI, and launches (python/native/direct.cpp). Where anything but the operator's kernels has a say in a call,
-autograd, a mode or a transform, where an argument is not of the plainest type, and where a call fails, a function in
-Python is asked instead.
+DLPackExchangeAPI, and launches (python/native/direct.cpp). Where anything but the operator's kernels has a say in a
+call, autograd, a mode or a transform, where an argument is not of the plainest type, and where a call fails, a function
+in Python is asked instead.
 """
 
 from __future__ import annotations

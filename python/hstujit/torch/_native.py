@@ -75,7 +75,7 @@ class Library:
         )
         self.call("set_callbacks", ctypes.byref(self.callbacks))
         self.keep_plans(MOST_PLANS)
-        on_default_changed.append(lambda: self.call("forget"))
+        on_default_changed.append(self.forget)
         self.names = [self.call("name", index).decode() for index in range(self.call("count"))]
 
     def _declare(self, library: Any, name: str, result: Any, arguments: list[Any]) -> None:
@@ -84,6 +84,11 @@ class Library:
 
     def call(self, name: str, *arguments: Any) -> Any:
         return getattr(self.library, "hstujit_torch_" + name)(*arguments)
+
+    def forget(self) -> None:
+        """Forgets every plan: those from now on are of another context."""
+        self.of_thread.context = None
+        self.call("forget")
 
     def keep_plans(self, most: int) -> None:
         self.call("keep_plans", most)

@@ -49,7 +49,11 @@ def _fake(function: Function) -> Callable[..., Any]:
 
 def _register_autocast(described: Interface, name: str) -> None:
     for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(name, when_called(lambda key=key: autocast_of(described, _operator(name), key)), key)
+        library.impl(name, when_called(functools.partial(_autocast, described, name, key)), key)
+
+
+def _autocast(described: Interface, name: str, key: str) -> Callable[..., Any]:
+    return autocast_of(described, _operator(name), key)
 
 
 def _register(native: Library, index: int, is_direct: bool, functions: dict[str, Function]) -> None:
