@@ -45,7 +45,6 @@ class Switch:
     name: str
     brings: frozenset[str]  # present with True, and absent with False
     drops: frozenset[str]  # the other way round
-    default: bool
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class Interface:
             gradients=values("gradient_of"),
             wanted=values("wanted"),
             switches=tuple(
-                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]), allowed[name]["default"])
+                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]))
                 for name, names in call["presence"].items()
             ),
             forms=tuple(

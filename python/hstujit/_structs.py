@@ -14,8 +14,6 @@ BACKENDS = {"cuda": 0, "host": 1}
 DIRECTIONS = {"forward": 0, "backward": 1}
 ON_MISS = {None: 0, "heuristic": 1, "tune": 2, "fail": 3}
 
-WORKSPACE_ALIGNMENT = 256
-
 LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 ProgressCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p)
 

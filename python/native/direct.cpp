@@ -1,7 +1,5 @@
 #include "python/native/direct.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -13,75 +11,12 @@
 #include <vector>
 
 #include "python/native/launch.h"
+#include "python/native/python_objects.h"
 
 namespace hstujit::torch {
 namespace {
 
 constexpr std::ptrdiff_t kLongestText = 1 << 20;
-
-// PyMethodDef of Python's stable ABI.
-struct Method {
-  const char* name;
-  PyObject* (*function)(PyObject*, PyObject* const*, std::ptrdiff_t, PyObject*);
-  int flags;
-  const char* doc;
-};
-constexpr int kFastcallWithKeywords = 0x80 | 0x02;  // METH_FASTCALL | METH_KEYWORDS
-
-// DLPackExchangeAPI of DLPack 1.x.
-struct ExchangeApi {
-  std::uint32_t major, minor;
-  void *older, *allocator, *managed_tensor_from_py_object, *managed_tensor_to_py_object;
-  int (*dltensor_from_py_object)(void* tensor, DLTensor* to);
-  void* current_work_stream;
-};
-
-// What calls need of Python and PyTorch: it stays as long as the process.
-#define HSTUJIT_PYTHON_OBJECTS(X)                                                                                     \
-  X(none)                                                                                                             \
-  X(not_implemented)                                                                                                  \
-  X(true_)                                                                                                            \
-  X(false_)                                                                                                           \
-  X(tensor) /* types */                                                                                               \
-  X(parameter)                                                                                                        \
-  X(float_)                                                                                                           \
-  X(int_)                                                                                                             \
-  X(str)                                                                                                              \
-  X(runtime_error)                                                                                                    \
-  X(profilers) /* a list of callables, and one more: a call is left to PyTorch where one returns something true */    \
-  X(guards)                                                                                                           \
-  X(level_of) /* an object and the name of its attribute: at least 0 in forward-mode differentiation */               \
-  X(level)                                                                                                            \
-  X(is_grad_enabled)      /* callable */                                                                              \
-  X(requires_grad)        /* the name of an attribute */                                                              \
-  X(is_neg)               /* callable, of a tensor */                                                                 \
-  X(kernels)              /* a set of texts: the kernels that torch.library registered, "hstujit/silu/CPU" */         \
-  X(tensors_from_handles) /* callable: tensors of a list of capsules with an AtenTensorHandle each, which it takes */ \
-  X(exchange_api)         /* capsule of PyTorch's DLPackExchangeAPI */
-
-// How Python calls an operator.
-struct Names {
-  std::vector<PyObject*> names;  // of each slot
-  // Members of `kernels` whose presence means that somebody has replaced the operator's kernels.
-  std::vector<PyObject*> overrides;
-  PyObject* otherwise = nullptr;
-  Method method;
-};
-
-struct Python {
-  PythonFunctions functions;
-#define HSTUJIT_MEMBER(name) PyObject* name = nullptr;
-  HSTUJIT_PYTHON_OBJECTS(HSTUJIT_MEMBER)
-#undef HSTUJIT_MEMBER
-  std::vector<PyObject*> callables;  // profilers, then the other guards
-  std::size_t profiler_count = 0;
-  std::vector<std::unique_ptr<Names>> names;  // by operator
-};
-
-Python& python() {
-  static Python* const kept = new Python;
-  return *kept;
-}
 
 enum class Caller {
   kAnyone,
@@ -93,21 +28,6 @@ struct Passed {
   PyObject* const* values;  // without a keyword, then with one
   std::size_t positional;
   PyObject* keywords;  // a tuple, or nullptr
-};
-
-// A new reference, which may be none.
-class Reference {
- public:
-  explicit Reference(PyObject* object) : object_(object) {}
-  ~Reference() {
-    if (object_) python().functions.Py_DecRef(object_);
-  }
-  Reference(const Reference&) = delete;
-  Reference& operator=(const Reference&) = delete;
-  PyObject* get() const { return object_; }
-
- private:
-  PyObject* object_;
 };
 
 // For as long as it lives, other threads run Python.
@@ -151,6 +71,14 @@ bool is_overridden(const Names& names) {
 bool is_grad_enabled() {
   const Python& used = python();
   return is_true(Reference(used.functions.PyObject_CallNoArgs(used.is_grad_enabled)));
+}
+
+// Whether kernels read tensors of this type. The dispatcher refuses others.
+bool is_read(DLDataType type) {
+  if (type.lanes != 1) return false;
+  if (type.code == kDLInt) return type.bits == 32 || type.bits == 64;
+  if (type.code == kDLFloat) return type.bits == 16 || type.bits == 32;
+  return type.code == kDLBfloat && type.bits == 16;
 }
 
 // What Python passes to an operator. Each function is false where the dispatcher has to look at a value.
@@ -253,9 +181,9 @@ bool PythonArguments::read_tensor(PyObject* value, Tensor& to) {
   if (are_recorded_) return true;
   DLTensor view{};
   if (functions().dltensor_from_py_object(value, &view)) return false;
-  const std::int32_t dtype = torch_type(view.dtype);
   const bool is_cpu = view.device.device_type == kDLCPU;
-  if (dtype < 0 || (!is_cpu && view.device.device_type != kDLCUDA) || (view.ndim > 0 && !view.strides)) return false;
+  if (!is_read(view.dtype) || (!is_cpu && view.device.device_type != kDLCUDA) || (view.ndim > 0 && !view.strides))
+    return false;
   // A tensor that is not in memory as it is read: without elements, of zeros that are nowhere, or to be negated.
   if (!view.data) return false;
   const Reference is_neg(used.functions.PyObject_CallFunctionObjArgs(used.is_neg, value, nullptr));
@@ -265,7 +193,7 @@ bool PythonArguments::read_tensor(PyObject* value, Tensor& to) {
   to.sizes = view.shape;
   to.strides = view.strides;
   to.rank = view.ndim;
-  to.dtype = dtype;
+  to.dtype = torch_type(view.dtype);
   to.device_type = is_cpu ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
   to.device = is_cpu ? -1 : view.device.device_id;
   return true;
@@ -373,13 +301,6 @@ PyObject* call(PyObject* bound, PyObject* const* values, std::ptrdiff_t position
   return call_directly(index, caller, {values, static_cast<std::size_t>(positional), keywords});
 }
 
-void add_callables(PyObject* list) {
-  Python& opened = python();
-  for (std::ptrdiff_t at = 0; PyObject* callable = opened.functions.PyList_GetItem(list, at); ++at)
-    opened.callables.push_back(callable);
-  opened.functions.PyErr_Clear();  // of the place behind the last one
-}
-
 // Interned, so that names of calls are the same objects, and for ever.
 PyObject* interned(const std::string& text) { return python().functions.PyUnicode_InternFromString(text.c_str()); }
 
@@ -399,36 +320,6 @@ Names& names_of(std::size_t index) {
 
 }  // namespace
 
-void open_python(PyObject* objects) {
-  Python opened;
-  void* const process = dlopen(nullptr, RTLD_NOW);
-  const char* missing = nullptr;
-#define HSTUJIT_FIND(result, name, arguments)                                                       \
-  opened.functions.name = reinterpret_cast<decltype(opened.functions.name)>(dlsym(process, #name)); \
-  if (!opened.functions.name) missing = #name;
-  HSTUJIT_PYTHON_FUNCTIONS(HSTUJIT_FIND)
-#undef HSTUJIT_FIND
-  if (missing) throw std::runtime_error(std::string("Python has no function ") + missing);
-#define HSTUJIT_TAKE(name)                                             \
-  opened.name = opened.functions.PyDict_GetItemString(objects, #name); \
-  if (!opened.name) throw std::runtime_error(std::string(#name) + " is missing");
-  HSTUJIT_PYTHON_OBJECTS(HSTUJIT_TAKE)
-#undef HSTUJIT_TAKE
-  const auto* const api =
-      static_cast<ExchangeApi*>(opened.functions.PyCapsule_GetPointer(opened.exchange_api, "dlpack_exchange_api"));
-  if (!api || api->major != 1 || !api->dltensor_from_py_object) {
-    opened.functions.PyErr_Clear();
-    throw std::runtime_error("PyTorch has no DLPackExchangeAPI of version 1");
-  }
-  opened.functions.Py_IncRef(objects);  // for ever, and so all that it holds
-  opened.names = std::move(python().names);
-  python() = std::move(opened);
-  add_callables(python().profilers);
-  python().profiler_count = python().callables.size();
-  add_callables(python().guards);
-  set_view(api->dltensor_from_py_object);
-}
-
 PyObject* make_function(std::size_t index, PyObject* otherwise) {
   const PythonFunctions& called = python().functions;
   Names& names = names_of(index);
@@ -438,7 +329,7 @@ PyObject* make_function(std::size_t index, PyObject* otherwise) {
   }
   const auto number = static_cast<long long>(index);
   const Reference bound(called.PyLong_FromLongLong(otherwise ? number : -1 - number));
-  return called.PyCFunction_NewEx(&names.method, bound.get(), nullptr);
+  return called.PyCFunction_NewEx(reinterpret_cast<PyMethodDef*>(&names.method), bound.get(), nullptr);
 }
 
 }  // namespace hstujit::torch

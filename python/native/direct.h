@@ -8,9 +8,6 @@
 
 namespace hstujit::torch {
 
-// Throws where Python or PyTorch lacks something.
-void open_python(PyObject* objects);
-
 // A new reference. `otherwise` is null for a kernel of autograd's, which knows that nothing but the operator's kernels
 // is left to be called.
 PyObject* make_function(std::size_t index, PyObject* otherwise);

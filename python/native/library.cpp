@@ -19,6 +19,7 @@
 #include "python/native/direct.h"
 #include "python/native/failure.h"
 #include "python/native/launch.h"
+#include "python/native/python_objects.h"
 
 namespace hstujit::torch {
 namespace {
@@ -230,7 +231,7 @@ HSTUJIT_API int hstujit_torch_implement(int index, const char* name) {
 }
 
 // Finds Python's functions in the process, so that operators can be called without the dispatcher, and takes what is
-// needed of Python and PyTorch, a dict (direct.cpp). 1 where something is missing. The caller holds the GIL.
+// needed of Python and PyTorch, a dict (python_objects.h). 1 where something is missing. The caller holds the GIL.
 HSTUJIT_API int hstujit_torch_open_python(PyObject* objects) {
   try {
     open_python(objects);

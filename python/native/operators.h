@@ -59,11 +59,11 @@ struct Operator {
   hstujit_direction direction = HSTUJIT_FORWARD;
   std::string name, schema;
   std::vector<Slot> slots;
-  int positional = 0;                   // slots that need no keyword
+  int positional = 0;               // slots that need no keyword
   std::vector<std::string> inputs;  // in launch order
   std::vector<bool> required;       // tensors that every call has, of the inputs
   std::vector<std::string> parameters, rows, outputs;
-  int first = 0;                       // the tensor whose device counts
+  int first = 0;                   // the tensor whose device counts
   std::vector<Axis> axes;          // sizes that an instance is made for
   std::vector<int> forms;          // tensors that may be one number
   std::vector<std::string> texts;  // of the slots' fallbacks

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+struct PyMethodDef;
 struct PyObject;
 struct PyThreadState;
 
@@ -40,7 +41,7 @@ struct PyThreadState;
   X(PyObject*, PyDict_GetItemString, (PyObject*, const char*))                   \
   X(PyObject*, PyLong_FromLongLong, (long long))                                 \
   X(PyObject*, PyUnicode_InternFromString, (const char*))                        \
-  X(PyObject*, PyCFunction_NewEx, (void*, PyObject*, PyObject*))                 \
+  X(PyObject*, PyCFunction_NewEx, (PyMethodDef*, PyObject*, PyObject*))          \
   X(void*, PyCapsule_GetPointer, (PyObject*, const char*))                       \
   X(PyObject*, PyCapsule_New, (void*, const char*, void (*)(PyObject*)))
 

@@ -63,7 +63,7 @@ class NamesOfC(unittest.TestCase):
             for text in re.findall(r'"((?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*)"', path.read_text()):
                 seen.update(re.findall(r"hstujit_(\w+)", text))
                 for function in re.findall(r"\bhstujit_(\w+)", in_python(text)):
-                    self.assertNotIn(function, self.functions(), text)
+                    self.assertNotIn(function, self.functions() - UNNAMED, text)
         self.assertLessEqual({"prepare", "launch", "op_create"}, seen)
 
     def test_files_and_names_in_quotes_stay_as_they_are(self):

@@ -277,7 +277,8 @@ class Configs(Scratch):
              lambda: hstujit.Context(cachedir="x")),
             ("Op: 'dir' is no argument", lambda: hstujit.Op(INSTANCE, dir="forward")),
             ("run: 'heads' is no argument: it may be a field of config; ", lambda: hstujit.run(CONFIG, heads=3)),
-            ("run: 'arch' is no argument; it takes config, ", lambda: hstujit.run(CONFIG, arch="H200")),
+            ("run: 'arch' is no argument, did you mean 'device'?; it takes config, ",
+             lambda: hstujit.run(CONFIG, arch="H200")),
             ("emit: missing a required argument: 'directory'; it takes config, directory, ",
              lambda: hstujit.emit(CONFIG)),
         ):  # fmt: skip

@@ -364,6 +364,13 @@ class SignatureCall : public CallInputs {
       else
         given.numbers.insert(argument.name);
     }
+    // What only decides the instance may be given, too, beside what follows from it.
+    const auto deciding = function.deciding();
+    for (const auto& [parameter, presence] : function.interface.presences) {
+      for (const std::string& name : presence.given)
+        if (presence.left_out.empty() && values[parameter] == true && deciding.contains(name))
+          decide(function, name, values);
+    }
     for (const std::string& keyword : function.interface.keywords) given.keywords[keyword] = values[keyword];
     for (const auto& [symbol, keyword] : function.interface.rows)
       if (symbols_.contains(symbol)) given.rows.insert(keyword);
@@ -388,6 +395,19 @@ class SignatureCall : public CallInputs {
   GivenCall given;
 
  private:
+  void decide(const CallFunction& function, const std::string& name, const Json& values) {
+    const Argument& argument = function.interface.find(name)->argument;
+    if (given.has(name)) return;
+    if (argument.kind != ArgumentKind::kTensor) {
+      given.numbers.insert(name);
+      return;
+    }
+    std::string dtype(to_string(argument.dtype));
+    for (const auto& [parameter, names] : function.interface.dtypes)
+      if (std::ranges::find(names, name) != names.end()) dtype = values[parameter];
+    given.tensors[name] = {std::vector<int64_t>(argument.shape.size(), 1), dtype};
+  }
+
   const Signature& signature_;
   std::map<std::string, int64_t> symbols_;
 };
