@@ -1,7 +1,4 @@
-"""torch.ops.hstujit on a GPU: results, streams, threads, CUDA graphs, and the host time of a call.
-
-With HSTUJIT_TORCH_DISPATCH=python, the same of kernels in Python.
-"""
+"""torch.ops.hstujit on a GPU: results, streams, threads, CUDA graphs, and the host time of a call."""
 
 import pathlib
 import subprocess

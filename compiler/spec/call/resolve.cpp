@@ -102,11 +102,11 @@ class Resolution {
   }
 
  private:
-  const Json& default_of(const std::string& parameter) const {
-    static const Json none;
+  // Null of a parameter that must be given.
+  Json default_of(const std::string& parameter) const {
     const Json& rules = function_.properties[parameter];
     const auto found = rules.find("default");
-    return found == rules.end() ? none : *found;
+    return found == rules.end() ? Json() : *found;
   }
 
   // A default is left out, as in a config: what another parameter makes of it is not what was asked for.
