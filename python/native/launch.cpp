@@ -7,35 +7,13 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "python/native/context.h"
 #include "python/native/failure.h"
 
 namespace hstujit::torch {
 namespace {
-
-// Makes the device of a call current for as long as it lives.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(std::int32_t device) {
-    thread_local bool has_launched = false;
-    std::int32_t current = -1;
-    check(functions().aoti_torch_get_current_device_index(&current), "aoti_torch_get_current_device_index");
-    if (current == device && has_launched) return;
-    check(functions().aoti_torch_create_device_guard(device, &guard_), "aoti_torch_create_device_guard");
-    // Makes the device's context this thread's, which PyTorch may have left out.
-    functions().cudaSetDevice(device);
-    has_launched = true;
-  }
-  ~CurrentDevice() {
-    if (guard_) functions().aoti_torch_delete_device_guard(guard_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  DeviceGuardHandle guard_ = nullptr;
-};
 
 void* current_stream(std::int32_t device) {
   void* stream = nullptr;
@@ -47,6 +25,30 @@ bool is_capturing(std::int32_t device) {
   std::int32_t status = 0;
   return functions().cudaStreamIsCapturing(current_stream(device), &status) == 0 && status != 0;
 }
+
+// Makes the device of a call current for as long as it lives.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(std::int32_t device) {
+    thread_local bool has_launched = false;
+    std::int32_t current = -1;
+    check(functions().aoti_torch_get_current_device_index(&current), "aoti_torch_get_current_device_index");
+    if (current == device && has_launched) return;
+    check(functions().aoti_torch_create_device_guard(device, &guard_), "aoti_torch_create_device_guard");
+    // Calls of the CUDA runtime make the device's context this thread's; PyTorch may leave out the first.
+    functions().cudaSetDevice(device);
+    static_cast<void>(is_capturing(device));
+    has_launched = true;
+  }
+  ~CurrentDevice() {
+    if (guard_) functions().aoti_torch_delete_device_guard(guard_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  DeviceGuardHandle guard_ = nullptr;
+};
 
 // The last element of a tensor of offsets, 0 of none. On a GPU this waits for the stream.
 std::int64_t last_of(const Arguments& arguments, int input) {
@@ -271,6 +273,23 @@ void launch(Registered& registered, StableIValue* stack) {
   launch(arguments, *plan_of(registered, arguments), outputs);
   // Nothing fails once the stack has an output.
   for (std::size_t i = 0; i < outputs.size(); ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
+}
+
+void copy(StableIValue* stack) {
+  const Functions& torch = functions();
+  const OwnedTensor from(reinterpret_cast<AtenTensorHandle>(stack[0]));
+  std::int64_t rank = 0, *sizes = nullptr;
+  std::int32_t dtype = 0, type = 0, device = -1;
+  check(torch.aoti_torch_get_dim(from.get(), &rank), "aoti_torch_get_dim");
+  check(torch.aoti_torch_get_sizes(from.get(), &sizes), "aoti_torch_get_sizes");
+  check(torch.aoti_torch_get_dtype(from.get(), &dtype), "aoti_torch_get_dtype");
+  check(torch.aoti_torch_get_device_type(from.get(), &type), "aoti_torch_get_device_type");
+  if (type != torch.aoti_torch_device_type_cpu())
+    check(torch.aoti_torch_get_device_index(from.get(), &device), "aoti_torch_get_device_index");
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(rank));
+  OwnedTensor made = empty({sizes, strides.size()}, dtype, device, strides.data(), 1);
+  check(torch.aoti_torch_copy_(made.get(), from.get(), 0), "aoti_torch_copy_");
+  stack[0] = reinterpret_cast<StableIValue>(made.release());
 }
 
 }  // namespace hstujit::torch

@@ -25,4 +25,8 @@ void launch(const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outpu
 // From the stack of PyTorch's dispatcher, and onto it.
 void launch(Registered& registered, StableIValue* stack);
 
+// The kernel of hstujit::_copy: a dense copy of a tensor, which graphs have where a kernel would not read the tensor
+// (python/hstujit/torch/_in_place.py).
+void copy(StableIValue* stack);
+
 }  // namespace hstujit::torch

@@ -102,6 +102,8 @@ void implement(std::size_t index, const char* name) {
     check(opened.functions.torch_library_impl(library, name, kKernels[index], kTorchVersion), "torch_library_impl");
 }
 
+void copy_kernel(StableIValue* stack, std::uint64_t, std::uint64_t) { copy(stack); }
+
 void register_operators(State& opened) {
   find_functions(opened.functions);
   const Functions& torch = opened.functions;
@@ -118,6 +120,9 @@ void register_operators(State& opened) {
     check(torch.aoti_torch_library_def(definitions, kept.schema.c_str()), "aoti_torch_library_def");
     implement(index, kept.name.c_str());
   }
+  check(torch.aoti_torch_library_def(definitions, "_copy(Tensor tensor) -> Tensor"), "aoti_torch_library_def");
+  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
+    check(torch.torch_library_impl(library, "_copy", copy_kernel, kTorchVersion), "torch_library_impl");
 }
 
 // Runs when the library is loaded, by dlopen, torch.ops.load_library, or as one that a program is linked to.

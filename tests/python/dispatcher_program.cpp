@@ -55,6 +55,9 @@ int main(int, char** arguments) {
     }
     print(name, call(name, given).front(), tensor(name + "_out"));
   }
+  const at::Tensor strided = tensor("package_x").t();
+  print("copy", call("_copy", {{"tensor", strided}}).front(), strided);
+  TORCH_CHECK(call("_copy", {{"tensor", strided}}).front().is_contiguous(), "a copy is dense");
   try {
     call("silu", {{"x", tensor("package_out").to(at::kDouble)}});
   } catch (const std::exception& error) {
