@@ -2,11 +2,11 @@
 """Times attention beside public kernels: the Triton operator of Generative Recommenders, and NVIDIA's of FBGEMM. The same tensors in
 the same process.
 
-    bench/attention_peers.py --generative-recommenders CHECKOUT [--fbgemm FOLDER] [--config FILE] [--op REGEX] [--repeats N] \
+    bench/attention_peers.py [--generative-recommenders CHECKOUT] [--fbgemm FOLDER] [--config FILE] [--op REGEX] [--repeats N] \
         > attention_peers.json
 
-FOLDER has the wheels fbgemm-gpu-hstu-nightly and nvidia-cuda-runtime-cu12 of PyPI, unpacked. A public kernel that does not know the
-mask of a cell has no time there.
+FOLDER has the wheels fbgemm-gpu-hstu-nightly and nvidia-cuda-runtime-cu12 of PyPI, unpacked. One of both has to be given. A public
+kernel that does not know the mask of a cell has no time there.
 
 The config is a grid such as bench/grid.json, or one that bench/traffic.py wrote. Backward is the kernels alone: neither side goes
 through autograd. Times are medians in ms, with the L2 cache emptied before each launch, and the time of the host hidden behind that.
@@ -108,9 +108,10 @@ class Call:
         return (lambda: ops.hstu_varlen_fwd_90(self.q, self.k, self.v, *given)[0],
                 lambda: ops.hstu_varlen_bwd_90(self.dout, self.q, self.k, self.v, *given)[:3])
 
-    def ways(self, with_fbgemm):
+    def ways(self, options):
         """Forward and backward by name, each a function of a launch."""
-        ways = {"hstujit": self.own(), "triton": self.public(), "fbgemm": self.fbgemm() if with_fbgemm else None}
+        ways = {"hstujit": self.own(), "triton": self.public() if options.generative_recommenders else None,
+                "fbgemm": self.fbgemm() if options.fbgemm else None}
         return {name: launches for name, launches in ways.items() if launches}
 
     def reference(self):
@@ -125,12 +126,12 @@ def load_fbgemm(folder):
     torch.ops.load_library(next(folder.rglob("fbgemm_gpu_experimental_hstu.so")))
 
 
-def time_cell(cell, repeats, with_fbgemm):
+def time_cell(cell, options):
     """Prints a line of JSON for each time that it has taken: the process may end before the next one."""
     call, agreement = Call(cell), Agreement()
     reference = call.reference()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    ways = call.ways(with_fbgemm)
+    ways = call.ways(options)
     for place, (direction, kind) in enumerate((("forward", "forward"), ("backward", "gradients"))):
         compared = {"name": cell["name"]}
         for way, launches in ways.items():
@@ -138,14 +139,15 @@ def time_cell(cell, repeats, with_fbgemm):
             found = launch()
             found = list(found) if isinstance(found, (tuple, list)) else [found]
             if agreement.check(compared, way, call.dtype, {kind: found}, {kind: reference[kind]}):
-                compared[way] = time_of(launch, flush, repeats, HOST_CYCLES)
+                compared[way] = time_of(launch, flush, options.repeats, HOST_CYCLES)
             print(json.dumps({direction: {name: value for name, value in compared.items() if name != "name"}}), flush=True)
 
 
 def in_a_process(cell, options):
     """What a process of its own prints of a cell, and why it ended, if it did before its time."""
-    command = [sys.executable, __file__, "--generative-recommenders", options.generative_recommenders, "--repeats",
-               str(options.repeats), "--cell", "-", *(["--fbgemm", str(options.fbgemm)] if options.fbgemm else [])]
+    command = [sys.executable, __file__, "--repeats", str(options.repeats), "--cell", "-"]
+    for name, value in (("--generative-recommenders", options.generative_recommenders), ("--fbgemm", options.fbgemm)):
+        command += [name, str(value)] if value else []
     result = {"name": cell["name"], "rows": sum(cell["lengths"])}
     found, error = printed_by(command, json.dumps(cell), options.timeout)
     for times in found:
@@ -159,7 +161,7 @@ def in_a_process(cell, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", required=True, help="a checkout of the public package")
+    parser.add_argument("--generative-recommenders", metavar="CHECKOUT", help="a checkout of the public package")
     parser.add_argument("--fbgemm", type=pathlib.Path, metavar="FOLDER", help="unpacked wheels of NVIDIA's kernels")
     parser.add_argument("--config", type=pathlib.Path, default=GRID)
     parser.add_argument("--op", default="", metavar="REGEX", help="only cells whose name has a match")
@@ -167,11 +169,14 @@ def main():
     parser.add_argument("--timeout", type=int, default=180, help="seconds for a cell, most of which Triton tunes")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if not options.generative_recommenders and not options.fbgemm:
+        parser.error("there is no peer; give --generative-recommenders, --fbgemm or both")
     if options.cell:
-        sys.path.insert(0, options.generative_recommenders)
+        if options.generative_recommenders:
+            sys.path.insert(0, options.generative_recommenders)
         if options.fbgemm:
             load_fbgemm(options.fbgemm)
-        time_cell(json.load(sys.stdin), options.repeats, bool(options.fbgemm))
+        time_cell(json.load(sys.stdin), options)
         return 0
     cells = [cell for cell in read_cells(options.config) if re.search(options.op, cell["name"])]
     results = []

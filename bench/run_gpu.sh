@@ -283,9 +283,10 @@ attention_peers() {
   local tuned=$1
   shift
   peers=
-  [ -n "${GENERATIVE_RECOMMENDERS:-}" ] || return 0
+  [ -n "${GENERATIVE_RECOMMENDERS:-}${FBGEMM_HSTU:-}" ] || return 0
   peers=$work/attention_peers.json
-  HSTUJIT_CACHE_DIR=$tuned python3 "$here/attention_peers.py" --generative-recommenders "$GENERATIVE_RECOMMENDERS" "$@" > "$peers" || failed=1
+  HSTUJIT_CACHE_DIR=$tuned python3 "$here/attention_peers.py" ${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"} \
+    ${FBGEMM_HSTU:+--fbgemm "$FBGEMM_HSTU"} "$@" > "$peers" || failed=1
   [ -s "$peers" ] || peers=  # our own figures stay
 }
 
@@ -410,7 +411,7 @@ for name in traffic models; do
     ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/$name.json" || failed=1
   $hstujit tune --config "$work/$name.json" --budget 300s --json --cache-dir "$work/$name" > "$work/${name}_tune.json" 2> "$work/log" || failed=1
   $hstujit bench --config "$work/$name.json" --cache-dir "$work/$name" --out "$work/${name}_tuned.out" || failed=1
-  attention_peers "$work/$name" --config "$work/$name.json" ${FBGEMM_HSTU:+--fbgemm "$FBGEMM_HSTU"}
+  attention_peers "$work/$name" --config "$work/$name.json"
   record $name "$work/${name}_tune.json" "$work/${name}_tuned.out" ${peers:+"$peers"} "$output/${name}_$day.json" || failed=1
 done
 

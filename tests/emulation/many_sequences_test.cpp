@@ -43,13 +43,29 @@ KernelConfig fused(int64_t consumers, int64_t blocks_per_sm, const char* schedul
   return hopper_tile("sm90_backward_fused", consumers, 64, 2, schedule, blocks_per_sm);
 }
 
-// Single tiles, pairs of them, and first tiles that are the longest.
+const Json kLastTilesLong = {{"num_targets", true}, {"sla_k1", 9}, {"sla_k2", 3}};
+
+// Single tiles, pairs of them, and first or last tiles that are the longest.
 TEST(ManySequences, ForwardOfEveryOrder) {
   check({{"num_targets", true}}, Direction::kForward, forward(1, 3), many(1030, true));
   check({{"full_mask", true}, {"heads", 3}}, Direction::kForward, forward(1, 2), many(1400, false));
   check({{"num_targets", true}, {"contextual_seq_len", 6}, {"max_attn_len", 9}}, Direction::kForward, forward(1, 3),
         many(1100, true, 400));
+  check(kLastTilesLong, Direction::kForward, forward(1, 3), many(1100, true, 400));
   check({{"dtype", "fp16"}}, Direction::kForward, forward(2, 1), many(2100, false, 300));
+}
+
+// So few that each CTA's rounds are weighed; more long tiles than CTAs; a grid.
+TEST(ManySequences, LongTilesGoFirst) {
+  const Lengths few{
+      .rows = {0, 400, 1, 64, 65, 0, 130, 3}, .num_targets = {0, 7, 1, 0, 2, 0, 60, 3}, .max_seq_len = 400};
+  const Json first = {{"num_targets", true}, {"contextual_seq_len", 3}, {"max_attn_len", 9}};
+  for (const Json& mask : {first, kLastTilesLong}) {
+    check(with(mask, {{"heads", 1}}), Direction::kForward, forward(1, 3), few);
+    check(with(mask, {{"heads", 4}}), Direction::kForward, forward(2, 1), few);
+    check(mask, Direction::kForward, forward(1, 2), many(200, true, 300));
+    check(mask, Direction::kForward, hopper_tile("sm90_forward", 1, 64, 2, "grid", 2), few);
+  }
 }
 
 TEST(ManySequences, GroupsOfMoreThan32) {

@@ -3,8 +3,8 @@
 //
 //   dispatcher_program LIBRARY PACKAGE INPUTS
 //
-// LIBRARY is libhstujit_torch.so. INPUTS holds tensors that Python wrote by torch.jit.save of a module's attributes: those
-// of each call, and what it must give. Prints "NAME ERROR" for each output: the largest difference.
+// LIBRARY is libhstujit_torch.so. INPUTS holds tensors that Python wrote by torch.jit.save of a module's attributes:
+// those of each call, and what it must give. Prints "NAME ERROR" for each output: the largest difference.
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <torch/script.h>

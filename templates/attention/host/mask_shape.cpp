@@ -6,21 +6,31 @@ namespace hstujit {
 
 namespace {
 
-int64_t columns_of_row(VisibleColumns& visible, int64_t row) {
+// Rows that every part of the mask needs on each side.
+int64_t room_of(const HstuAttentionParams& params) {
+  return params.contextual_seq_len + params.max_attn_len + params.min_full_attn_seq_len + params.sla_k1 +
+         params.sla_k2 + 2;
+}
+
+int64_t columns_between(VisibleColumns& visible, int64_t first, int64_t last) {
   int64_t columns = 0;
-  for (const Span& span : visible.of(row, row)) columns += span.end - span.begin;
+  for (const Span& span : visible.of(first, last)) columns += span.end - span.begin;
   return columns;
 }
 
 }  // namespace
 
-// In the midst of a sequence, with room for every part of the mask on both sides, each row sees one column more than
-// the row before.
+// In the midst of a sequence each row sees one column more than the row before.
 bool tiles_pair_up(const HstuAttentionParams& params) {
-  const int64_t room = params.contextual_seq_len + params.max_attn_len + params.min_full_attn_seq_len + params.sla_k1 +
-                       params.sla_k2 + 2;
+  const int64_t room = room_of(params);
   VisibleColumns visible(params, 4 * room, 0);
-  return columns_of_row(visible, 2 * room) == columns_of_row(visible, 2 * room - 1) + 1;
+  return columns_between(visible, 2 * room, 2 * room) == columns_between(visible, 2 * room - 1, 2 * room - 1) + 1;
+}
+
+int64_t columns_of_rows(const HstuAttentionParams& params, int64_t rows) {
+  const int64_t room = room_of(params);
+  VisibleColumns visible(params, 4 * room + rows, 0);
+  return columns_between(visible, 2 * room, 2 * room + rows - 1);
 }
 
 }  // namespace hstujit

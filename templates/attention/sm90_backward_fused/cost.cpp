@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/support/integers.h"
+#include "templates/attention/host/mask_shape.h"
 #include "templates/attention/host/tile_counts.h"
 #include "templates/attention/sm90_backward_fused/resources.h"
 
@@ -48,7 +49,7 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
   // Means over the assumed sequences; the longest work tile of the list is a tile, or all of a sequence and head.
   const std::vector<SequenceSize> sequences = assumed_sequences(params, size);
   const auto lengths = static_cast<double>(sequences.size());
-  double work = 0, longest = 0, rows = 0;
+  double work = 0, longest = 0, rows = 0, tiles = 0;
   for (const SequenceSize& sequence : sequences) {
     rows += static_cast<double>(sequence.rows) / lengths;
     const double in_gmem = per_sequence ? share_of_gmem_accum(resources, config, sequence.rows) : 0;
@@ -57,15 +58,26 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
     for (const int64_t count : count_kv_tiles(params, sequence, config.block_m, config.block_n)) {
       const double q_tiles = static_cast<double>(count) * of_this;
       work += (q_tiles + tile) / resident;
+      tiles += 1 / lengths;
       work_tile = per_sequence ? work_tile + q_tiles + tile : q_tiles;
       longest = std::max(longest, work_tile);
+    }
+    if (params.semi_local() && !per_sequence) {
+      longest = std::max(longest, of_this * static_cast<double>(ceil_div(sequence.rows, config.block_n)));
     }
   }
 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);
   const double balanced = balanced_batch(size);
-  const double tail = per_sequence && size.batch > resources.schedule_sequences ? costs.unsorted_tail : costs.list_tail;
-  const double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + tail * longest;
+  const double tail = per_sequence ? size.batch > resources.schedule_sequences ? costs.unsorted_tail : costs.list_tail
+                      : !params.semi_local() ? costs.list_tail
+                      : semaphore            ? costs.long_tile_tail
+                                             : costs.long_tile_tail_of_list;
+  double kernel = heads * balanced / static_cast<double>(device.sm_count) * work / lengths + tail * longest;
+  // Sequences follow one another; all heads of one are worked on at the same time.
+  if (semaphore && long_tile(params) == LongTile::kLast) {
+    kernel = std::max(kernel, balanced * tiles * costs.semaphore_link);
+  }
   if (semaphore || per_sequence) {
     const double too_long = per_sequence && size.max_seq_len > kLongestPerSequence ? kTooLongPerSequence : 1;
     return (kernel * batch / balanced + costs.launches) * costs.of_measured / 1000 * too_long;

@@ -17,10 +17,15 @@ struct FusedCosts {
   double shared_multiprocessor = 1.4;  // of a Q tile, beside another CTA
   double tile = 0.308;                 // between two tiles, as for a Q tile,
   double tile_columns = 3.98;
-  double one_buffer = 1.63;               // and what it takes more where k and v have one buffer
-  double list_tail = 0.471;               // longest work tiles of a list, at whose end others wait,
-  double unsorted_tail = 1.14;            // where the longest may come last
-  double in_group = 0.666;                // of a list whose entries are groups: which sequence
+  double one_buffer = 1.63;     // and what it takes more where k and v have one buffer
+  double list_tail = 0.471;     // longest work tiles of a list, at whose end others wait,
+  double unsorted_tail = 1.14;  // where the longest may come last
+  double in_group = 0.666;      // of a list whose entries are groups: which sequence
+  // Where the first columns are seen by all rows, of which the others see a part: their tile takes as long as many
+  // others. By hand, of three keys (docs/journal.md, entry 76).
+  double long_tile_tail = 0.6;            // in place of list_tail, where tiles wait for semaphores,
+  double long_tile_tail_of_list = 1.2;    // and where each CTA has its share of a list from the beginning
+  double semaphore_link = 2.66;           // of the sum of one Q tile to which all tiles of a sequence add in turn
   double launches = 6.28;                 // of clearing, kernel and, with atomics, conversion
   double bytes_per_microsecond = 2.44e6;  // of clearing and conversion
   double of_measured = 0.564;
@@ -40,7 +45,9 @@ struct FusedCosts {
         field("shared_multiprocessor", &FusedCosts::shared_multiprocessor, ""), field("tile", &FusedCosts::tile, ""),
         field("tile_columns", &FusedCosts::tile_columns, ""), field("one_buffer", &FusedCosts::one_buffer, ""),
         field("list_tail", &FusedCosts::list_tail, ""), field("unsorted_tail", &FusedCosts::unsorted_tail, ""),
-        field("in_group", &FusedCosts::in_group, ""), field("launches", &FusedCosts::launches, ""),
+        field("in_group", &FusedCosts::in_group, ""), field("long_tile_tail", &FusedCosts::long_tile_tail, ""),
+        field("long_tile_tail_of_list", &FusedCosts::long_tile_tail_of_list, ""),
+        field("semaphore_link", &FusedCosts::semaphore_link, ""), field("launches", &FusedCosts::launches, ""),
         field("bytes_per_microsecond", &FusedCosts::bytes_per_microsecond, ""),
         field("of_measured", &FusedCosts::of_measured, ""), field("semaphore_tile", &FusedCosts::semaphore_tile, ""),
         field("semaphore_last_tiles_first", &FusedCosts::semaphore_last_tiles_first, ""),

@@ -29,7 +29,7 @@ struct FusedResources {
   int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
   bool mask_first = false;       // the mask is looked at before the activation: with a bias, or factors of rows
   // What the schedule and the producer of both directions ask for.
-  bool first_tile_first = false;
+  bool long_tile_first = false;
   bool split = false;
   bool store_warp = false;  // a warp of its own stores what is done
   int64_t shared_bytes = 0;
@@ -47,7 +47,7 @@ struct FusedResources {
         field("smem_accum_tiles", &R::smem_accum_tiles, ""), field("qk_tiles", &R::qk_tiles, ""),
         field("pv_tiles", &R::pv_tiles, ""), field("stationary_stages", &R::stationary_stages, ""),
         field("schedule_sequences", &R::schedule_sequences, ""), field("pair_tiles", &R::pair_tiles, ""),
-        field("first_tile_first", &R::first_tile_first, ""), field("last_tiles_first", &R::last_tiles_first, ""),
+        field("long_tile_first", &R::long_tile_first, ""), field("last_tiles_first", &R::last_tiles_first, ""),
         field("roles", &R::roles, ""), field("mask_first", &R::mask_first, ""), field("store_warp", &R::store_warp, ""),
         field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
         field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));

@@ -23,7 +23,7 @@ struct Resources {
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // a work tile is a pair of tiles whose costs add up to a constant
   // What the schedule and the producer of both directions ask for.
-  bool first_tile_first = false;
+  bool long_tile_first = false;
   bool split = false;
   bool store_warp = false;  // a warp of its own stores what is done
   int64_t shared_bytes = 0;
@@ -46,7 +46,7 @@ struct Resources {
         field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
         field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
         field("stationary_stages", &R::stationary_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
-        field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
+        field("pair_tiles", &R::pair_tiles, ""), field("long_tile_first", &R::long_tile_first, ""),
         field("roles", &R::roles, ""), field("store_warp", &R::store_warp, ""),
         field("shared_bytes", &R::shared_bytes, ""), field("producer_registers", &R::producer_registers, ""),
         field("consumer_registers", &R::consumer_registers, ""), field("overlap_rows", &R::overlap_rows, ""),

@@ -17,7 +17,10 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   const bool sorts = persistent && !config.pack_sequences;
   pair_tiles = sorts && tiles_pair_up(params);
-  first_tile_first = first_tile_is_longest(params);
+  const LongTile longest = long_tile(params);
+  long_tile_first = longest != LongTile::kNone;
+  long_tile_is_last = longest == LongTile::kLast;
+  if (long_tile_first) other_tile_columns = columns_of_rows(params, config.block_m);
   schedule_sequences = sorts ? (config.blocks_per_sm == 1 ? 2048 : 1024) : 1;
 
   const int64_t query = qk_tiles * config.block_m * kSwizzleBytes;

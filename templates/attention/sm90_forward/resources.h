@@ -25,7 +25,9 @@ struct Resources {
   int64_t query_stages = 0;        // q buffers: two let the next tile's q arrive early
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // a work tile is a pair of row tiles whose costs add up to a constant
-  bool first_tile_first = false;   // the first row tile of a sequence is by far the longest
+  bool long_tile_first = false;    // one row tile of a sequence is by far the longest, and goes before the others
+  bool long_tile_is_last = false;  // it is the sequence's last one; else its first
+  int64_t other_tile_columns = 0;  // that the others see, in the midst of a sequence
   bool partial_fits = false;       // a CTA's sums fit where its k and v were
   bool split = false;              // the columns of a tile may be split over a cluster of CTAs
   bool bias_ahead = false;         // a KV tile's bias is loaded while its product runs
@@ -39,14 +41,15 @@ struct Resources {
   // Those that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
-    return std::make_tuple(field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
-                           field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
-                           field("query_stages", &R::query_stages, ""),
-                           field("schedule_sequences", &R::schedule_sequences, ""),
-                           field("pair_tiles", &R::pair_tiles, ""), field("first_tile_first", &R::first_tile_first, ""),
-                           field("bias_ahead", &R::bias_ahead, ""), field("shared_bytes", &R::shared_bytes, ""),
-                           field("producer_registers", &R::producer_registers, ""),
-                           field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
+    return std::make_tuple(
+        field("threads", &R::threads, ""), field("tail_box_rows", &R::tail_box_rows, ""),
+        field("qk_tiles", &R::qk_tiles, ""), field("pv_tiles", &R::pv_tiles, ""),
+        field("query_stages", &R::query_stages, ""), field("schedule_sequences", &R::schedule_sequences, ""),
+        field("pair_tiles", &R::pair_tiles, ""), field("long_tile_first", &R::long_tile_first, ""),
+        field("long_tile_is_last", &R::long_tile_is_last, ""), field("other_tile_columns", &R::other_tile_columns, ""),
+        field("bias_ahead", &R::bias_ahead, ""), field("shared_bytes", &R::shared_bytes, ""),
+        field("producer_registers", &R::producer_registers, ""),
+        field("consumer_registers", &R::consumer_registers, ""), field("split", &R::split, ""));
   }
 };
 

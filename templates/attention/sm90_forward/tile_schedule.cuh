@@ -185,7 +185,7 @@ __device__ __forceinline__ bool sort_sequences(Memory& shared, Scratch& scratch,
       shared.schedule_order[sorted_index] = static_cast<u16>(base + lane);
       if constexpr (!Config::kSchedulePerSequence) {
         const int tiles = key < kSortKeys - 1 ? key : row_tiles(base + lane);
-        const int listed = Config::kFirstTileFirst ? max(tiles - 1, 0) : tiles;
+        const int listed = Config::kLongTileFirst ? max(tiles - 1, 0) : tiles;
         shared.schedule_first[sorted_index] = work_tiles_of_heads<Spec>(listed, paired);
       }
       if ((peers & lanes_below) == 0) counts[key] += __popc(peers);

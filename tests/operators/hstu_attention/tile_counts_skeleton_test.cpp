@@ -180,6 +180,17 @@ TEST(MaskShape, TilesPairUpWhereEachRowSeesOneColumnMore) {
   }
 }
 
+TEST(MaskShape, OneTileOfRowsSeesMoreThanTheOthers) {
+  EXPECT_EQ(long_tile({.num_targets = true, .contextual_seq_len = 6}), LongTile::kNone);
+  EXPECT_EQ(long_tile({.num_targets = true, .max_attn_len = 9}), LongTile::kNone);
+  EXPECT_EQ(long_tile({.max_attn_len = 9, .contextual_seq_len = 6}), LongTile::kFirst);
+  EXPECT_EQ(long_tile({.sla_k1 = 9, .sla_k2 = 3}), LongTile::kNone);
+  EXPECT_EQ(long_tile({.num_targets = true, .sla_k1 = 9, .sla_k2 = 3}), LongTile::kLast);
+  // Row i sees i - 8 to i, and 0 to 2.
+  EXPECT_EQ(columns_of_rows({.sla_k1 = 9, .sla_k2 = 3}, 64), 64 + 8 + 3);
+  EXPECT_EQ(columns_of_rows({.max_attn_len = 9, .contextual_seq_len = 6}, 1), 10);
+}
+
 // Tiles of consecutive sequences, from the first column that some of a tile's rows see to the last one.
 TEST(TileCounts, OfPackedSequences) {
   HstuAttentionParams params, window, targets, all;
