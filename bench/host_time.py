@@ -9,11 +9,10 @@ On a GPU calls are launched there, fewer at a time than the queue of launches ho
   take the way of those of a GPU, to a driver that computes nothing.
 - else the host backend computes; tensors have one row, so that there is little to compute.
 
-HSTUJIT_TORCH_DISPATCH=python measures calls through ctypes. Each time is the least of N repeats of 50 calls: what a call
-takes on a core that does nothing else.
+Each time is the least of N repeats of 50 calls: what a call takes on a core that does nothing else.
 """
+
 import argparse
-import contextlib
 import ctypes
 import os
 import tempfile
@@ -40,37 +39,21 @@ def main():
     where = "a GPU" if on_gpu else "the host backend"
     one = torch.ones(1, device="cuda" if on_gpu else "cpu")
     if is_fake:
-        pretend(torch, *fakes)
+        pretend(*fakes)
         where = "a driver that computes nothing"
-    print(f"PyTorch {torch.__version__}, dispatch {hstujit.torch.dispatch}, {where}")
+    print(f"PyTorch {torch.__version__}, {where}")
     for name, call in calls(torch, one.device, torch.bfloat16 if on_gpu or is_fake else torch.float32).items():
         print(f"{name:36} {time_of(torch, call, options.repeats, on_gpu) * 1e6:6.1f} us")
 
 
-def pretend(torch, driver, functions):
+def pretend(driver, functions):
     """Makes tensors of the CPU those of a GPU for the package, and the driver's context this thread's."""
-    import hstujit.torch
-    from hstujit.torch import _launch, _native
+    from hstujit.torch import _native
 
     context, opened = ctypes.c_void_p(), ctypes.CDLL(driver)
     opened.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
     opened.cuCtxPushCurrent_v2(context)
-    torch.cuda.set_device = lambda index: None
-    torch.cuda.is_current_stream_capturing = lambda: False
-    if hstujit.torch.dispatch == "native":
-        library = ctypes.CDLL(os.path.join(os.path.dirname(_native._library.path()), _native.FILE))
-        ctypes.CDLL(functions).fake_torch_install(library.hstujit_torch_replace)
-        return
-    empty = torch.empty
-
-    def workspace(size, *, dtype, device):
-        memory = empty(size + 256, dtype=dtype)
-        return memory[-memory.data_ptr() % 256 :]
-
-    torch.empty = workspace
-    torch.Tensor.get_device = lambda tensor: 0
-    torch.cuda.device = contextlib.nullcontext
-    _launch._current_stream = _launch._current_device = lambda index=0: 0
+    ctypes.CDLL(functions).fake_torch_install(_native.native_library().library.hstujit_torch_replace)
 
 
 def calls(torch, device, dtype):
@@ -93,7 +76,9 @@ def calls(torch, device, dtype):
         ),
         "layer_norm": lambda: ops.layer_norm(x, weight, bias),
         "layer_norm, recorded": lambda: ops.layer_norm(x_leaf, weight, bias),
-        "layer_norm, forward and backward": lambda: torch.autograd.grad(ops.layer_norm(x_leaf, weight, bias), x_leaf, x),
+        "layer_norm, forward and backward": lambda: torch.autograd.grad(
+            ops.layer_norm(x_leaf, weight, bias), x_leaf, x
+        ),
     }
 
 

@@ -61,6 +61,7 @@ hstujit_notice(ZSTD "Zstandard" PACKAGE libzstd-dev)
 hstujit_notice(CLI11 "CLI11" PACKAGE libcli11-dev)
 hstujit_install_notices(runtime FMT JSON SODIUM ZSTD)
 hstujit_install_notices(operations FMT JSON SODIUM ZSTD CLI11)
+hstujit_install_notices(torch FMT JSON)
 if(HSTUJIT_BUILD_COMPILER)
   # LLVM holds parts of others, whose notices its package leaves out.
   set(support ${LLVM_INCLUDE_DIRS}/llvm/Support)

@@ -4,8 +4,7 @@
 # `make test-python` builds first.
 #
 #   tools/python_tests.sh BUILD                    build/release, for instance
-#   tools/python_tests.sh BUILD --all              also `pip install .`, which builds, and those of PyTorch again with
-#                                                  kernels in Python, which PyTorch before 2.10 has (docs/pytorch.md)
+#   tools/python_tests.sh BUILD --all              also `pip install .`, which builds
 #
 # PyPI's PyTorch is some 3 GB, which stay in build/python; TORCH is what pip is asked for.
 set -euo pipefail
@@ -55,8 +54,5 @@ cat "$beside"
 if [ "${2:-}" = --all ]; then
   echo "==== pip install"
   run pip || code=$?
-  echo "==== with kernels in Python"
-  HSTUJIT_TORCH_DISPATCH=python run torch_operators torch_autocast torch_integers torch_compile torch_dropout torch_patch \
-    torch_public torch_public_layer torch_fallback torch_native torch_driver || code=$?
 fi
 exit "$code"

@@ -107,6 +107,34 @@ constexpr Alias kNames[] = {
     // Of the sides of jagged sequences.
     {"prefix", "n_prefix_from_right n_prefix_to_right contextual_seq_len"},
     {"jagged_queries", "jagged_q is_delta_q jagged_delta"},
+    // Arguments of launches.
+    {"max_seq_len", "n"},
+    {"seq_offsets", "cu_seqlens cu_seqlens_q cu_seqlens_k seq_lens seqlens seq_lengths lengths x_offsets"},
+    {"rab", "bias attn_bias relative_bias"},
+    {"eps", "epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon"},
+    // Backends, directions and commands of the Python package.
+    {"host", "cpu"},
+    {"cuda", "gpu"},
+    {"forward", "fwd"},
+    {"backward", "bwd"},
+    {"list", "ls"},
+    {"export", "export_"},
+    // Layers of the Python package.
+    {"attention_dim", "attn_dim qk_dim head_dim"},
+    {"num_heads", "nhead n_heads"},
+    {"embedding_dim", "width d_model embed_dim"},
+    {"output_dropout_ratio", "dropout p"},
+    {"attn_alpha", "scale scaling sm_scale softmax_scale"},
+    {"use_group_norm", "groupnorm"},
+    // Functions of the Python package.
+    {"hstu_attention", "hstu_mha hstu_mha_cuda mha"},
+    {"hstu_mha", "attention hstu_attention hstu_mha_cuda mha"},
+    {"delta_hstu_attention", "delta_attention delta_hstu_mha"},
+    {"delta_hstu_mha", "delta_attention delta_hstu_attention"},
+    {"concat_2d_jagged", "hstu_concat_l2_embeddings"},
+    {"split_2d_jagged", "hstu_split_l2_embeddings"},
+    {"STULayer", "stu_layer cached_stu_layer"},
+    {"STUStack", "stu_stack"},
 };
 
 // Names of what stands elsewhere: one level deeper in an object that is allowed, or in the document, where an entry of

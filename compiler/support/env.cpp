@@ -100,9 +100,6 @@ const std::vector<EnvVariable>& environment_variables() {
        "The executable in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and "
        "not "
        "the caller. Unset: hstujit-worker of the same installation. `none`: both happen in the calling process."},
-      {Env::kTorchDispatch, kChoice, "HSTUJIT_TORCH_DISPATCH", "auto", "auto|native|python",
-       "Where the kernels of the Python package's operators of PyTorch are, read when `hstujit.torch` is imported: "
-       "`native` in C++, `python` in Python (`docs/pytorch.md`), `auto` in C++ with PyTorch 2.10 and newer."},
   };
   return table;
 }

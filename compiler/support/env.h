@@ -41,7 +41,6 @@ enum class Env {
   kOperationsLibrary,
   kBundleLibrary,
   kWorker,
-  kTorchDispatch,
 };
 
 enum class EnvKind { kText, kPath, kFlag, kNumber, kSize, kChoice, kChoices, kPaths };

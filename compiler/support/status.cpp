@@ -40,4 +40,16 @@ std::string_view code_name(Code code) {
   return "unknown";
 }
 
+namespace {
+
+std::string sentence_of(const ErrorFields& fields) {
+  const std::string hint = fields.hint.empty() ? "" : "; " + fields.hint;
+  return fields.argument + " is " + fields.value + "; it must be " + fields.allowed + hint;
+}
+
+}  // namespace
+
+Status::Status(Code code, ErrorFields fields)
+    : code_(code), message_(sentence_of(fields)), fields_(std::make_shared<const ErrorFields>(std::move(fields))) {}
+
 }  // namespace hstujit

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cassert>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,23 +42,42 @@ inline Code code_from(int value) {
 
 std::string_view code_name(Code code);  // "ok" "invalid_argument" ...
 
+// The parts of a sentence about an argument, for callers who have words of their own for them. Text as the sentence
+// shows it; empty where the sentence has no such part.
+struct ErrorFields {
+  std::string argument;  // "q", "q.shape[1]", "score"
+  std::string value;     // "7", "\"relu3\""
+  std::string allowed;   // "a multiple of 8 from 8 to 256"
+  std::string hint;      // what may be done
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  // "<argument> is <value>; it must be <allowed>; <hint>"
+  Status(Code code, ErrorFields fields);
+  // Fields whose sentence has other words.
+  Status(Code code, std::string message, ErrorFields fields)
+      : code_(code), message_(std::move(message)), fields_(std::make_shared<const ErrorFields>(std::move(fields))) {}
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
+  // Null where only the sentence is known.
+  const ErrorFields* fields() const { return fields_.get(); }
 
   // The same failure, with where it happened put in front of the sentence.
   Status with_context(const std::string& context) const {
-    return ok() ? *this : Status(code_, context + ": " + message_);
+    Status status = *this;
+    if (!ok()) status.message_ = context + ": " + message_;
+    return status;
   }
 
  private:
   Code code_ = Code::kOk;
   std::string message_;
+  std::shared_ptr<const ErrorFields> fields_;
 };
 
 template <typename T>

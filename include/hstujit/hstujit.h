@@ -58,6 +58,7 @@ typedef enum hstujit_status {
 typedef struct hstujit_context hstujit_context; /* cache layers, policy, compiled kernels */
 typedef struct hstujit_config hstujit_config;   /* a parsed JSON config: a list of op instances */
 typedef struct hstujit_op hstujit_op;           /* one op instance and direction, in one context */
+typedef struct hstujit_call hstujit_call;       /* the instance of a call, in one context */
 
 typedef struct hstujit_text {
   char* data; /* NUL-terminated UTF-8 */
@@ -112,6 +113,23 @@ HSTUJIT_API int hstujit_abi_version(void);
 HSTUJIT_API const char* hstujit_version(void);    /* "0.1.0" */
 HSTUJIT_API const char* hstujit_last_error(void); /* "" when nothing failed on this thread */
 HSTUJIT_API const char* hstujit_status_name(hstujit_status);
+
+/* The parts of the sentence of hstujit_last_error(), for callers with words of their own. Each is "" where the sentence
+ * has no such part, and valid as long as the sentence. */
+typedef struct hstujit_error_fields {
+  size_t size;
+  const char* argument; /* "q", "q.shape[1]", "score" */
+  const char* value;    /* as the sentence shows it */
+  const char* allowed;  /* "a multiple of 8 from 8 to 256" */
+  const char* hint;     /* what may be done */
+} hstujit_error_fields;
+
+/* Set fields->size with HSTUJIT_INIT. */
+HSTUJIT_API hstujit_status hstujit_last_error_fields(hstujit_error_fields* fields);
+/* JSON list of those of `names` that somebody may have meant who wrote `written`: by the name that other libraries have
+ * for it, else the one that is nearest. Empty where none is near. */
+HSTUJIT_API hstujit_status hstujit_suggest(const char* written, const char* const* names, size_t count,
+                                           hstujit_text* out);
 HSTUJIT_API void hstujit_text_free(hstujit_text* text);
 /* Once it has returned, no log and no progress callback is called any more, by no thread and of no context; it waits
  * for those that run, but for the caller's own. For a runtime that ends before the process does, as an interpreter. */
@@ -262,6 +280,94 @@ HSTUJIT_API hstujit_status hstujit_workspace_size(const hstujit_op* op, const hs
  * needed. */
 HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_value* values, size_t count,
                                           void* workspace, size_t workspace_bytes, void* stream);
+
+/* ---- call: which instance an operator computes with these tensors. No JSON:
+ *
+ *   hstujit_given given[] = {{"x", HSTUJIT_GIVEN_TENSOR, {.tensor = &x}, NULL},
+ *                            {"weight", HSTUJIT_GIVEN_TENSOR, {.tensor = &weight}, NULL},
+ *                            {"eps", HSTUJIT_GIVEN_REAL, {.real = 1e-5}, NULL}};
+ *   hstujit_call_create(context, "rms_norm", &options, given, 3, &call);
+ *   hstujit_value values[4] = {{.tensor = &x}, {.tensor = &weight}, {.real = 1e-5}};
+ *   hstujit_call_output_sizes(call, values, 4, NULL, 0, sizes, 2);  -> make the output of these sizes
+ *   values[3].tensor = &out;
+ *   hstujit_call_op(call, values, 4, &op);  -> hstujit_prepare, hstujit_workspace_size, hstujit_launch
+ *
+ * A call is kept and used again for all tensors of the same data types, ranks and sizes of parameters, such as heads.
+ * ---- */
+typedef enum hstujit_given_kind {
+  HSTUJIT_GIVEN_TENSOR = 0,
+  HSTUJIT_GIVEN_REAL = 1,
+  HSTUJIT_GIVEN_INTEGER = 2,
+  HSTUJIT_GIVEN_FLAG = 3, /* value.integer is 0 or 1 */
+  HSTUJIT_GIVEN_TEXT = 4,
+  HSTUJIT_GIVEN_MAX_ENUM = HSTUJIT_ENUM_MAX
+} hstujit_given_kind;
+
+/* One argument of a call: an input, a parameter that callers give, or a number of rows ("arguments", "keywords" and
+ * "rows" of hstujit_operators). A tensor or a text that is NULL is not given. */
+typedef struct hstujit_given {
+  const char* name;
+  hstujit_given_kind kind;
+  /* Of a tensor only data type and shape are read. Its data may be anywhere or NULL, and a size may be -1 that is not
+   * known and that no parameter follows from. */
+  hstujit_value value;
+  const char* text;
+} hstujit_given;
+
+/* Decides the instance of a call of operator `op`. HSTUJIT_INVALID_ARGUMENT for arguments that are missing or not used,
+ * for data types, ranks and sizes of parameters; HSTUJIT_INVALID_CONFIG for parameters that do not go together. Values
+ * of numbers are looked at by the functions below. */
+HSTUJIT_API hstujit_status hstujit_call_create(hstujit_context* context, const char* op,
+                                               const hstujit_op_options* options, const hstujit_given* given,
+                                               size_t count, hstujit_call** out);
+HSTUJIT_API void hstujit_call_destroy(hstujit_call* call);
+/* {"instance": {"op": "silu", "width": 64, ...}, "signature": [...] as hstujit_op_signature has it, "row_elements": [of
+ * each output], "symbols": [...]}. "symbols" says where the sizes of outputs come from, each behind those that it
+ * needs:
+ *   {"symbol": "L", "axis": 0, "of": "q", "factor": 1, "bias": 0}  (size of that axis - bias) / factor
+ *   {"symbol": "L", "sum": ["A", "B"]}                             the sum of sizes
+ *   {"symbol": "A", "rest": ["L", "B"]}                            the first size less the others
+ *   {"symbol": "A", "keyword": "left_rows"}                        the caller says it
+ *   {"symbol": "A", "last": "offsets_left"}                        the last element of that tensor */
+HSTUJIT_API hstujit_status hstujit_call_describe(const hstujit_call* call, hstujit_text* out);
+
+typedef struct hstujit_call_argument {
+  size_t size;
+  const char* name; /* lives as long as the call */
+  hstujit_kind kind;
+  int output;       /* 1: the launch writes the tensor */
+  int rank;         /* of a tensor */
+  int row_elements; /* of an output: a new one has rows that begin at multiples of so many elements */
+  DLDataType dtype; /* of a tensor */
+  int max_rows;     /* 1: hstujit_prepare is for the value of this integer; where no argument is one, for 1 */
+} hstujit_call_argument;
+
+/* How many values a launch has; 0 for NULL. */
+HSTUJIT_API int hstujit_call_argument_count(const hstujit_call* call);
+HSTUJIT_API hstujit_status hstujit_call_argument_at(const hstujit_call* call, int position,
+                                                    hstujit_call_argument* argument);
+
+/* A number of rows that hstujit_call_output_sizes is told. */
+typedef struct hstujit_call_rows {
+  size_t size;
+  const char* keyword; /* that the caller gave; NULL: the value is the last element of the tensor of offsets */
+  int offsets;         /* position of that tensor, whose last element counts, or 0 where it is empty; else -1 */
+} hstujit_call_rows;
+
+HSTUJIT_API int hstujit_call_rows_count(const hstujit_call* call);
+HSTUJIT_API hstujit_status hstujit_call_rows_at(const hstujit_call* call, int index, hstujit_call_rows* rows);
+
+/* The sizes of all outputs of a launch of these values, one output behind the other; outputs among the values are not
+ * looked at. `rows` has the value of each hstujit_call_rows. `capacity` is the number of sizes that there is room for,
+ * the sum of the outputs' ranks or more. HSTUJIT_INVALID_ARGUMENT for a number out of its bounds, and for an output
+ * that no memory has room for. */
+HSTUJIT_API hstujit_status hstujit_call_output_sizes(const hstujit_call* call, const hstujit_value* values,
+                                                     size_t count, const int64_t* rows, size_t rows_count,
+                                                     int64_t* sizes, size_t capacity);
+/* The op that launches these values: that of the largest alignment that all of the tensors have. It is the call's, and
+ * lives as long as that. */
+HSTUJIT_API hstujit_status hstujit_call_op(hstujit_call* call, const hstujit_value* values, size_t count,
+                                           hstujit_op** op);
 
 /* ---- work on whole configs; each returns a JSON report, also when some instances failed (then HSTUJIT_CHECK_FAILED or
  * the first instance's status). libhstujit_operations.so does this work, and that on the cache below, in a context of

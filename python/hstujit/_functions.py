@@ -6,15 +6,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from . import _instances, _structs
+from . import _structs
+from ._calls import Call, Given, call_of, check_integer, check_parameter, padded, with_flag
 from ._checked import bind
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
+from ._library import check, library
 from ._words import counted
 from .context import Context, context_of
 from .errors import InvalidArgumentError
-from .op import Op, set_number
+from .op import check_writable, set_number, workspace_size
 from .signature import Argument
 
 _PYTHON_TYPES = {"tensor": "Array", "float": "float", "int": "int"}
@@ -27,7 +29,6 @@ class _Operator:
         self.interface = described
         self.signature = signature_of(described)
         self._parameters = {parameter.name: parameter for parameter in described.parameters}
-        self._rows = {keyword: symbol for symbol, keyword in described.rows}
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         bound = bind(self.signature, self.interface.name, args, kwargs)
@@ -36,14 +37,12 @@ class _Operator:
         context = context_of(arguments.pop("context"))
         out = arguments.pop("out")
         chosen = {
-            name: _instances.check_parameter(parameter, arguments[name])
+            name: check_parameter(parameter, arguments[name])
             for name, parameter in self._parameters.items()
             if arguments[name] is not None
         }
         rows = {
-            symbol: _instances.check_integer(name, arguments[name])
-            for name, symbol in self._rows.items()
-            if arguments[name] is not None
+            name: check_integer(name, arguments[name]) for _, name in self.interface.rows if arguments[name] is not None
         }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
         first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
@@ -81,34 +80,39 @@ class _Call:
         }
         numbers = _numbers(self.interface, self.inputs)
         outputs = self.given_outputs(dlpack_stream)
-        op = self.find_op(tensors, outputs)
-        # What only says what the instance is, as uvqk_bias beside uvqk, is none of its arguments.
-        tensors = {name: tensor for name, tensor in tensors.items() if op.signature.find(name) is not None}
+        described = {name: tensor.dl_tensor for name, tensor in tensors.items()}
+        call = call_of(self.context, self.interface, self.backend, Given(described, numbers, self.chosen, self.rows))
+        for name, tensor in tensors.items():
+            _check_address(name, tensor)
+        values = (_structs.Value * len(call.signature))()
+        for value, argument in zip(values, call.signature):
+            if argument.name in tensors:
+                value.tensor = tensors[argument.name].address
+            elif argument.name in numbers:
+                set_number(value, argument.name, argument.kind, numbers[argument.name])
         arrays = self.out
         if outputs is None:
-            _instances.check_sizes(self.interface, op.signature, numbers, self.rows)
-            shapes = _instances.output_shapes(
-                self.interface,
-                op.signature,
-                _instances.bind(op.signature, {name: t.shape for name, t in tensors.items()}, {**numbers, **self.rows}),
-                lambda name: int(self.inputs[name][-1]) if tensors[name].shape[0] else 0,
-            )
-            arrays = tuple(self.new_output(like, shape, a) for shape, a in zip(shapes, op.signature.outputs))
-            outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(op.signature.outputs, arrays)]
-        for argument, output in zip(op.signature.outputs, outputs):
-            tensors[argument.name] = output
-        values, alive = op._values({**tensors, **numbers}, stream)
-        op._prepare(_max_rows(op, numbers), device)
-        self.launch(op, values, like, stream)
-        del alive  # until here nothing of them may be given back
+            rows = (self.read_rows(symbol, tensors) for symbol in call.given_symbols)
+            shapes = call.output_sizes(values, rows)
+            made = zip(shapes, call.signature.outputs, call.row_elements)
+            arrays = tuple(_new_output(like, shape, a, elements) for shape, a, elements in made)
+            outputs = [Tensor(a.name, array, dlpack_stream) for a, array in zip(call.signature.outputs, arrays)]
+        self.check_outputs(call, outputs)
+        for argument, output in zip(call.signature.outputs, outputs):
+            check_writable(argument, output)
+            values[call.signature.index(argument)].tensor = output.address
+        try:
+            self.launch(call, values, numbers, like, stream, device)
+        except InvalidArgumentError as error:
+            raise with_flag(self.interface, error) from None
+        del tensors, outputs  # until here nothing of them may be given back
         return arrays if not isinstance(arrays, tuple) or len(arrays) > 1 else arrays[0]
 
-    def new_output(self, like: Any, shape: tuple[int, ...], argument: Argument) -> Any:
-        elements = _instances.row_elements(self.interface, argument)
-        if elements == 1 or shape[-1] % elements == 0:
-            return empty(like, shape, argument.dtype or "")
-        row = _instances.padded(shape[-1], elements)
-        return empty(like, (*shape[:-1], row), argument.dtype or "")[..., : shape[-1]]
+    def read_rows(self, symbol: dict[str, Any], tensors: dict[str, Tensor]) -> int:
+        if "keyword" in symbol:
+            return self.rows[symbol["keyword"]]
+        name = symbol["last"]
+        return int(self.inputs[name][-1]) if tensors[name].shape[0] else 0
 
     def given_outputs(self, dlpack_stream: int | None) -> list[Tensor] | None:
         if self.out is None:
@@ -120,42 +124,35 @@ class _Call:
         has_derivative = f"{self.interface.name}_backward" in interfaces()
         return Tensor(name, array, dlpack_stream, f"torch.ops.hstujit.{self.interface.name}" if has_derivative else "")
 
-    def find_op(self, tensors: dict[str, Tensor], outputs: list[Tensor] | None) -> Op:
-        described = {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
-        parameters = _instances.parameters_of(self.interface, described, set(self.inputs), self.chosen)
-        for name, tensor in tensors.items():
-            _check_address(name, tensor)
-        for index, output in enumerate(outputs or ()):
+    def check_outputs(self, call: Call, outputs: list[Tensor]) -> None:
+        for index, output in enumerate(outputs if self.out is not None else ()):
             _check_address(f"out[{index}]", output)
-        bits = {name: tensor.alignment_bits for name, tensor in tensors.items()}
-        if outputs is not None:
-            common = 0
-            for output in outputs:
-                common |= output.alignment_bits
-            bits.update((argument.name, common) for argument in self.interface.outputs)
-        op = _instances.aligned_ops(self.context, self.interface, self.backend, parameters, bits)[-1]
-        _instances.check_arguments(self.interface, op.signature, set(self.inputs))
-        wanted = op.signature.outputs
-        if outputs is not None and len(outputs) != len(wanted):
+        wanted = call.signature.outputs
+        if len(outputs) != len(wanted):
             names = ", ".join(f"{argument.name} {argument.shape_text}" for argument in wanted)
             raise InvalidArgumentError(
                 f"out has {counted(len(outputs), 'array')}; {self.interface.name} writes {names}"
             )
-        return op
 
-    def launch(self, op: Op, values: Any, like: Any, stream: int) -> None:
-        try:
-            size = 0 if self.backend == "host" else op._workspace_size(values)
-            workspace = empty(like, (size,), "uint8") if size else None
-            address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
-            op._launch(values, address, size, stream)
-        except InvalidArgumentError as error:
-            raise _instances.with_flag(self.interface, error) from None
+    def launch(self, call: Call, values: Any, numbers: dict[str, Any], like: Any, stream: int, device: int) -> None:
+        op = call.op(values)
+        rows = 1 if call.max_rows is None else numbers[call.max_rows]
+        check(library.hstujit_prepare(op, _structs.Problem(max_seq_len=rows, device=device)))
+        size = 0 if self.backend == "host" else workspace_size(op, values)
+        workspace = empty(like, (size,), "uint8") if size else None
+        address = Tensor("workspace", workspace, stream or 1).dl_tensor.data if size else None
+        check(library.hstujit_launch(op, values, len(values), address, size, stream))
+
+
+def _new_output(like: Any, shape: tuple[int, ...], argument: Argument, elements: int) -> Any:
+    if elements == 1 or shape[-1] % elements == 0:
+        return empty(like, shape, argument.dtype or "")
+    return empty(like, (*shape[:-1], padded(shape[-1], elements)), argument.dtype or "")[..., : shape[-1]]
 
 
 def _check_address(name: str, tensor: Tensor) -> None:
     """No kernel has an alignment below that of an element: numpy knows such arrays."""
-    size = _instances.BYTES.get(tensor.dtype, 1)
+    size = max(tensor.dl_tensor.dtype.bits // 8, 1)
     if tensor.data % size:
         wanted = f"a multiple of {size} bytes, an element of {tensor.dtype}"
         raise InvalidArgumentError(f"{name} is at address {tensor.data:#x}; it must be {wanted}")
@@ -170,11 +167,6 @@ def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:
             set_number(value, argument.name, argument.kind, inputs[argument.name])
             numbers[argument.name] = value.real if argument.kind == "float" else value.integer
     return numbers
-
-
-def _max_rows(op: Op, numbers: dict[str, Any]) -> int:
-    index = op.signature.max_rows
-    return 1 if index is None else numbers[op.signature[index].name]
 
 
 def signature_of(described: Interface) -> inspect.Signature:

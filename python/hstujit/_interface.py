@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +45,6 @@ class Switch:
     name: str
     brings: frozenset[str]  # present with True, and absent with False
     drops: frozenset[str]  # the other way round
-    default: bool
-
-    def value(self, given: Collection[str]) -> bool:
-        brought, dropped = (not names.isdisjoint(given) for names in (self.brings, self.drops))
-        if brought and dropped:
-            return not self.default  # what would not be there by itself was meant
-        if not self.brings and not dropped:
-            return True  # without what it drops there is no other way
-        return brought or (not dropped and bool(self.drops) and self.default)
 
 
 @dataclass(frozen=True)
@@ -146,7 +137,7 @@ class Interface:
             gradients=values("gradient_of"),
             wanted=values("wanted"),
             switches=tuple(
-                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]), allowed[name]["default"])
+                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]))
                 for name, names in call["presence"].items()
             ),
             forms=tuple(
@@ -203,9 +194,13 @@ class Interface:
     def is_required(self, argument: Argument) -> bool:
         return argument.name not in self.optional and argument.name not in self.usual
 
-    def axes(self, chosen: Mapping[str, Any]) -> dict[str, list[Axis]]:
-        """Axes whose size is a parameter, by its name, with these parameters of a call."""
-        return {name: [axis for axis in axes if axis.holds(chosen)] for name, axes in self.sizes}
+    @functools.cached_property
+    def decisive_axes(self) -> tuple[tuple[str, int], ...]:
+        """Axes of inputs whose sizes are parameters."""
+        return tuple(dict.fromkeys((axis.argument, axis.axis) for _, axes in self.sizes for axis in axes))
+
+    def is_real(self, name: str) -> bool:
+        return any(argument.name == name and argument.kind == "float" for argument in self.inputs)
 
     def shape_text(self, argument: Argument) -> str:
         """Of its forms, the one of fewer axes first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -44,9 +44,6 @@ class Kept(Generic[Value]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(list(self._values))
 
 
 __all__ = ["Kept"]

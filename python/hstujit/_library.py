@@ -56,6 +56,15 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
     "op_create_with": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), _OUT],
     "op_signature": [_HANDLE, _TEXT],
+    "call_create": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), ctypes.c_void_p, ctypes.c_size_t, _OUT],
+    "call_describe": [_HANDLE, _TEXT],
+    "call_output_sizes": [
+        *[_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
+        *[ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t],
+    ],
+    "call_op": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, _OUT],
+    "last_error_fields": [ctypes.POINTER(_structs.ErrorFields)],
+    "suggest": [_STRING, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, _TEXT],
     "prepare": [_HANDLE, ctypes.POINTER(_structs.Problem)],
     "workspace_size": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
     "launch": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
@@ -81,6 +90,7 @@ _OTHERS: dict[str, tuple[Any, list[Any]]] = {
     "context_destroy": (None, [_HANDLE]),
     "config_destroy": (None, [_HANDLE]),
     "op_destroy": (None, [_HANDLE]),
+    "call_destroy": (None, [_HANDLE]),
 }
 
 
@@ -158,16 +168,23 @@ def _where_the_host_backend_is() -> str:
     return "it is the component host of the same build: cmake --install build/release --strip --component host"
 
 
-def error_of(status: int) -> errors.Error:
-    """The exception of a status, with the sentence of this thread's last failure."""
-    sentence = in_python(library.hstujit_last_error().decode(errors="replace"))
+def error_of(status: int, sentence: str | None = None) -> errors.Error:
+    """The exception of a status, with the sentence and the fields of this thread's last failure."""
+    last = library.hstujit_last_error().decode(errors="replace")
+    fields = _structs.ErrorFields()
+    library.hstujit_last_error_fields(ctypes.byref(fields))
+    is_last = sentence is None or sentence == last
+    sentence = in_python(last if sentence is None else sentence)
     if "libhstujit_host.so" in sentence:
         sentence += f"; {_where_the_host_backend_is()}"
     kind = errors.BY_STATUS.get(status, errors.Error)
     # So begins every sentence about it, behind the instance that it is of.
     if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):
         kind = errors.NoHostBackendError
-    return kind(sentence)
+    error = kind(sentence)
+    for name in ("argument", "value", "allowed", "hint") if is_last else ():
+        setattr(error, name, getattr(fields, name).decode(errors="replace"))
+    return error
 
 
 def check(status: int) -> None:
@@ -209,6 +226,13 @@ def text_of(function: Any, *arguments: Any) -> str:
 
 def json_of(function: Any, *arguments: Any) -> Any:
     return json.loads(text_of(function, *arguments))
+
+
+def suggested(written: str, names: list[str]) -> list[str]:
+    """Those of ``names`` that are meant by one that is not among them: the table and the distance of the library."""
+    array = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+    found: list[str] = json_of(library.hstujit_suggest, written.encode(errors="replace"), array, len(names))
+    return found
 
 
 def encode(value: str | os.PathLike[str] | None) -> bytes | None:

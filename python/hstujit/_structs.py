@@ -14,8 +14,6 @@ BACKENDS = {"cuda": 0, "host": 1}
 DIRECTIONS = {"forward": 0, "backward": 1}
 ON_MISS = {None: 0, "heuristic": 1, "tune": 2, "fail": 3}
 
-WORKSPACE_ALIGNMENT = 256
-
 LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
 ProgressCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p)
 
@@ -71,6 +69,13 @@ class OpOptions(Sized):
         ("direction", ctypes.c_int),
         ("backend", ctypes.c_int),
         ("deterministic", ctypes.c_int),
+    ]
+
+
+class ErrorFields(Sized):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        *[(name, ctypes.c_char_p) for name in ("argument", "value", "allowed", "hint")],
     ]
 
 
@@ -133,3 +138,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
 class Value(ctypes.Union):
     _fields_ = [("tensor", ctypes.c_void_p), ("real", ctypes.c_double), ("integer", ctypes.c_int64)]
+
+
+class Given(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_int), ("value", Value), ("text", ctypes.c_char_p)]

@@ -6,56 +6,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._suggest import closest
-
 
 def either(names: Sequence[str]) -> str:
     """``"a"``, ``"a or b"``, ``"a, b or c"``."""
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-# What others call an argument, or a function (compiler/spec/aliases.cpp has more, for configs).
-_ELSEWHERE = {
-    "alpha": "scale scaling sm_scale softmax_scale qk_scale",
-    "max_attn_len": "window window_size sliding_window",
-    "max_seq_len": "n n_ctx max_seqlen_q max_seqlen_k",
-    "num_targets": "targets num_candidates",
-    "seq_offsets": "cu_seqlens cu_seqlens_q cu_seqlens_k seq_lens seqlens seq_lengths lengths x_offsets",
-    "rab": "bias attn_bias relative_bias",
-    "score": "activation act act_fn",
-    "eps": "epsilon norm_eps norm_epsilon layer_norm_eps layer_norm_epsilon",
-    "host": "cpu",
-    "cuda": "gpu",
-    "forward": "fwd",
-    "backward": "bwd",
-    # Of caches, as the command line has them.
-    "list": "ls",
-    "export": "export_",
-    # Of layers.
-    "attention_dim": "attn_dim qk_dim head_dim",
-    "hidden_dim": "linear_dim v_dim head_dim",
-    "num_heads": "nhead n_heads",
-    "embedding_dim": "width d_model embed_dim",
-    "output_dropout_ratio": "dropout p",
-    "attn_alpha": "scale scaling sm_scale softmax_scale",
-    "use_group_norm": "groupnorm",
-    # Operators and functions.
-    "hstu_attention": "hstu_mha hstu_mha_cuda mha",
-    "hstu_mha": "attention hstu_attention hstu_mha_cuda mha",
-    "delta_hstu_attention": "delta_attention delta_hstu_mha",
-    "delta_hstu_mha": "delta_attention delta_hstu_attention",
-    "concat_2d_jagged": "hstu_concat_l2_embeddings",
-    "split_2d_jagged": "hstu_split_l2_embeddings",
-    "STULayer": "stu_layer cached_stu_layer",
-    "STUStack": "stu_stack",
-}
-
-
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Behind the name of something that is not there: the one that is nearest, if one is near."""
-    names = list(names)
-    elsewhere = [known for known in names if name.lower() in _ELSEWHERE.get(known, "").split()]
-    meant = elsewhere or list(filter(None, [closest(name, names)]))
+    """Behind the name of something that is not there: those that the library takes it for, if any."""
+    from ._library import suggested
+
+    meant = suggested(name, list(names))
     return f", did you mean {' and '.join(map(shown, meant))}?" if meant else ""
 
 

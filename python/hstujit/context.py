@@ -18,7 +18,8 @@ from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
 
-MOST_OPS = 1024  # that a context keeps for calls of functions; each op of the host backend takes some 0.9 MiB
+MOST_CALLS = 1024  # that a context keeps for functions; each keeps the ops that it launches
+_logs: list[Any] = []  # callbacks: an op that outlives its context may yet call one
 
 
 class Context(Owner, destroy=library.hstujit_context_destroy):
@@ -50,17 +51,17 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     ) -> None:
         if on_miss not in _structs.ON_MISS:
             raise InvalidArgumentError(not_allowed("on_miss", on_miss, filter(None, _structs.ON_MISS)) + ", or None")
-        # The library calls it for as long as the context is there.
-        self._log = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
+        callback = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
+        if log:
+            _logs.append(callback)
         options = _structs.ContextOptions(
             cache_dir=encode(cache_dir),
             cache_path=encode(_separated(cache_path)),
             on_miss=_structs.ON_MISS[on_miss],
-            log=self._log,
+            log=callback,
             deterministic=int(deterministic),
         )
-        self._ops: Kept[Any] = Kept(MOST_OPS)  # of functions, by instance
-        self._plans: dict[str, Kept[Any]] = {}  # of calls through PyTorch, by function
+        self._calls: Kept[Any] = Kept(MOST_CALLS)  # by what their instances follow from
         self._handle = ctypes.c_void_p()
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
 

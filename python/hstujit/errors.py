@@ -11,10 +11,14 @@ from typing import Any
 class Error(RuntimeError):
     """Base of all errors of the library.
 
-    ``report`` is the JSON report of a command that failed in part, such as :func:`hstujit.prewarm`, else None.
+    Attributes:
+        report: the JSON report of a command that failed in part, such as :func:`hstujit.prewarm`, else None.
+        argument, value, allowed, hint: parts of the sentence, "" where it has no such part: ``"q.shape[1]"``, ``"7"``,
+            ``"heads, from 1 to 1024"``, and what may be done.
     """
 
     report: dict[str, Any] | None = None
+    argument = value = allowed = hint = ""
 
 
 class InvalidArgumentError(Error, ValueError):

@@ -16,7 +16,7 @@ from ._words import cut, did_you_mean, not_allowed, shown
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
-from .signature import Signature
+from .signature import Argument, Signature
 
 _MOST_PREPARED = 4096  # lengths that an op remembers, as in python/native/plan.h; to prepare again is cheap
 
@@ -134,7 +134,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
     def workspace_size(self, **arguments: Any) -> int:
         """Bytes of device memory that a launch of these arguments borrows, after :meth:`prepare`."""
         values, _ = self._values(arguments, None)
-        return self._workspace_size(values)
+        return workspace_size(self._handle, values)
 
     def launch(self, *, stream: int = 0, workspace: Any = None, **arguments: Any) -> None:
         """Computes the outputs, which are arguments, too. On a GPU it only enqueues.
@@ -156,19 +156,8 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
         bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
         address = None if borrowed is None else borrowed.data
-        self._launch(values, address, bytes_, int(stream))
+        check(library.hstujit_launch(self._handle, values, len(values), address, bytes_, int(stream)))
         del tensors, borrowed  # until here nothing of them may be given back
-
-    def _workspace_size(self, values: Any) -> int:
-        return self._workspace_size_at(ctypes.addressof(values), len(values))
-
-    def _workspace_size_at(self, address: int, count: int) -> int:
-        size = ctypes.c_size_t()
-        check(library.hstujit_workspace_size(self._handle, address, count, ctypes.byref(size)))
-        return size.value
-
-    def _launch(self, values: Any, workspace: int | None, workspace_bytes: int, stream: int) -> None:
-        check(library.hstujit_launch(self._handle, values, len(values), workspace, workspace_bytes, stream))
 
     def _values(self, arguments: Mapping[str, Any], stream: int | None) -> tuple[Any, list[Tensor]]:
         """The values of a launch, and what must live during it."""
@@ -186,13 +175,23 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
                 tensor = given
                 if not isinstance(tensor, Tensor):
                     tensor = Tensor(argument.name, given, _dlpack_stream(argument.name, given, stream))
-                if argument.is_output and tensor.read_only:
-                    raise InvalidArgumentError(f"{argument.name} is read-only; an output must be writable")
+                check_writable(argument, tensor)
                 tensors.append(tensor)
                 value.tensor = tensor.address
             else:
                 set_number(value, argument.name, argument.kind, given)
         return values, tensors
+
+
+def workspace_size(op: ctypes.c_void_p, values: Any) -> int:
+    size = ctypes.c_size_t()
+    check(library.hstujit_workspace_size(op, values, len(values), ctypes.byref(size)))
+    return size.value
+
+
+def check_writable(argument: Argument, tensor: Tensor) -> None:
+    if argument.is_output and tensor.read_only:
+        raise InvalidArgumentError(f"{argument.name} is read-only; an output must be writable")
 
 
 def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:

@@ -142,12 +142,6 @@ class Signature(tuple[Argument, ...]):
         about = ("max_rows", _SEQUENCES)
         return next((i for i, argument in enumerate(self) if (argument.semantic, argument.axis) == about), None)
 
-    def dtype_text(self, argument: Argument) -> str:
-        """The data type that it must have, and what it follows from where that is the offsets'."""
-        first = next((other for other in self if other.semantic == "offsets"), None)
-        follows = first and first is not argument and argument.semantic in ("offsets", "counts")
-        return f"{argument.dtype}, as {first.name}" if first and follows else str(argument.dtype)
-
     def find(self, name: str) -> Argument | None:
         return next((argument for argument in self if argument.name == name), None)
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "python/native/failure.h"
+
 namespace hstujit::torch {
 
 void check(AOTITorchError error, const char* function) {
@@ -37,6 +39,35 @@ StableIValue unbox(StableIValue value) {
   return inner;
 }
 
+struct DataType {
+  std::int32_t (*Functions::*number)();
+  DLDataType type;
+};
+
+constexpr DataType kDataTypes[] = {
+    {&Functions::aoti_torch_dtype_bfloat16, {kDLBfloat, 16, 1}},
+    {&Functions::aoti_torch_dtype_float32, {kDLFloat, 32, 1}},
+    {&Functions::aoti_torch_dtype_float16, {kDLFloat, 16, 1}},
+    {&Functions::aoti_torch_dtype_int64, {kDLInt, 64, 1}},
+    {&Functions::aoti_torch_dtype_int32, {kDLInt, 32, 1}},
+    {&Functions::aoti_torch_dtype_float64, {kDLFloat, 64, 1}},
+    {&Functions::aoti_torch_dtype_int16, {kDLInt, 16, 1}},
+    {&Functions::aoti_torch_dtype_int8, {kDLInt, 8, 1}},
+    {&Functions::aoti_torch_dtype_uint8, {kDLUInt, 8, 1}},
+    {&Functions::aoti_torch_dtype_uint16, {kDLUInt, 16, 1}},
+    {&Functions::aoti_torch_dtype_uint32, {kDLUInt, 32, 1}},
+    {&Functions::aoti_torch_dtype_uint64, {kDLUInt, 64, 1}},
+    {&Functions::aoti_torch_dtype_bool, {kDLBool, 8, 1}},
+    {&Functions::aoti_torch_dtype_complex32, {kDLComplex, 32, 1}},
+    {&Functions::aoti_torch_dtype_complex64, {kDLComplex, 64, 1}},
+    {&Functions::aoti_torch_dtype_complex128, {kDLComplex, 128, 1}},
+    // Codes of DLPack 1.1, which its header here does not name yet.
+    {&Functions::aoti_torch_dtype_float8_e4m3fn, {10, 8, 1}},
+    {&Functions::aoti_torch_dtype_float8_e4m3fnuz, {11, 8, 1}},
+    {&Functions::aoti_torch_dtype_float8_e5m2, {12, 8, 1}},
+    {&Functions::aoti_torch_dtype_float8_e5m2fnuz, {13, 8, 1}},
+};
+
 std::uint64_t describe(std::int32_t dtype, std::int32_t rank) {
   return 1 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(dtype)) << 16 |
          static_cast<std::uint64_t>(rank) << 32;
@@ -44,28 +75,89 @@ std::uint64_t describe(std::int32_t dtype, std::int32_t rank) {
 
 }  // namespace
 
-Arguments::Arguments(const Operator& op) noexcept : op_(op) {
-  for (int i = 0; i < op.inputs; ++i) handles_[i] = nullptr;
+DLDataType dlpack_type(std::int32_t dtype) {
+  for (const DataType& known : kDataTypes)
+    if ((functions().*known.number)() == dtype) return known.type;
+  return {kDLOpaqueHandle, static_cast<std::uint8_t>(dtype), 1};
 }
 
-hstujit_torch_value& Arguments::value_of(const hstujit_torch_slot& slot) {
-  auto& group = slot.group == HSTUJIT_TORCH_INPUT       ? inputs_
-                : slot.group == HSTUJIT_TORCH_PARAMETER ? parameters_
-                                                        : rows_;
+std::int32_t torch_type(DLDataType type) {
+  for (const DataType& known : kDataTypes) {
+    if (known.type.code == type.code && known.type.bits == type.bits && type.lanes == 1)
+      return (functions().*known.number)();
+  }
+  return -1;
+}
+
+Arguments::Arguments(const Operator& op) noexcept : op_(op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) handles_[i] = nullptr;
+}
+
+Value& Arguments::value_of(const Slot& slot) {
+  auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
   return group[slot.index];
 }
 
-void Arguments::make_call() {
-  const std::int32_t device = is_tensor(op_.first) ? tensor(op_.first).device : -1;
-  call_ = {inputs_.data(), parameters_.data(), rows_.data(), device, determinism()};
+void Arguments::finish() {
+  device_ = is_tensor(op_.first) ? tensor(op_.first).device : -1;
+  determinism_ = torch::determinism();
+}
+
+hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministic) const {
+  std::array<DLTensor, kMaxArguments> tensors;
+  std::vector<hstujit_given> given;
+  for (const Slot& slot : op_.slots) {
+    const auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
+    const Value& value = group[slot.index];
+    hstujit_given argument{slot.name.c_str(), HSTUJIT_GIVEN_INTEGER, {}, nullptr};
+    switch (value.kind) {
+      case Kind::kNone:
+        // A schema has no word for a tensor that must be there.
+        if (slot.group == Group::kInput && op_.required[static_cast<std::size_t>(slot.index)])
+          throw_failure(HSTUJIT_INVALID_ARGUMENT, slot.name + " is None; it must be a tensor");
+        continue;
+      case Kind::kTensor: {
+        DLTensor& tensor = tensors[slot.index];
+        tensor = {};
+        tensor.ndim = value.tensor->rank;
+        tensor.shape = const_cast<std::int64_t*>(value.tensor->sizes);
+        tensor.dtype = dlpack_type(value.tensor->dtype);
+        argument.kind = HSTUJIT_GIVEN_TENSOR;
+        argument.value.tensor = &tensor;
+        break;
+      }
+      case Kind::kReal:
+        argument.kind = HSTUJIT_GIVEN_REAL;
+        argument.value.real = value.real;
+        break;
+      case Kind::kFlag:
+        argument.kind = HSTUJIT_GIVEN_FLAG;
+        argument.value.integer = value.integer;
+        break;
+      case Kind::kText:
+        argument.kind = HSTUJIT_GIVEN_TEXT;
+        argument.text = value.text;
+        break;
+      case Kind::kInteger:
+        argument.value.integer = value.integer;
+    }
+    given.push_back(argument);
+  }
+  auto options = HSTUJIT_INIT(hstujit_op_options);
+  options.direction = op_.direction;
+  options.backend = device_ < 0 ? HSTUJIT_BACKEND_HOST : HSTUJIT_BACKEND_CUDA;
+  options.deterministic = deterministic ? 1 : 0;
+  hstujit_call* call = nullptr;
+  check_status(op_.name, hstujit_call_create(context, op_.op.c_str(), &options, given.data(), given.size(), &call));
+  return call;
 }
 
 StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept : Arguments(op) {
-  for (int i = 0; i < op.parameters; ++i) strings_[i] = nullptr;
+  for (std::size_t i = 0; i < op.parameters.size(); ++i) strings_[i] = nullptr;
   for (std::size_t at = 0; at < op.slots.size(); ++at) {
-    const hstujit_torch_slot& slot = op.slots[at];
-    hstujit_torch_value& value = value_of(slot);
-    value.kind = HSTUJIT_TORCH_NONE;
+    const Slot& slot = op.slots[at];
+    Value& value = value_of(slot);
+    value.kind = Kind::kNone;
     if (!slot.optional)
       take(slot, stack[at], value);
     else if (stack[at] != 0)
@@ -73,20 +165,20 @@ StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept
   }
 }
 
-void StackArguments::take(const hstujit_torch_slot& slot, StableIValue value, hstujit_torch_value& to) noexcept {
+void StackArguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
   to.kind = slot.kind;
   switch (slot.kind) {
-    case HSTUJIT_TORCH_TENSOR:
+    case Kind::kTensor:
       handles_[slot.index] = std::bit_cast<AtenTensorHandle>(value);
       to.tensor = &tensors_[slot.index];
       break;
-    case HSTUJIT_TORCH_REAL:
+    case Kind::kReal:
       to.real = std::bit_cast<double>(value);
       break;
-    case HSTUJIT_TORCH_BOOLEAN:
+    case Kind::kFlag:
       to.integer = (value & 0xff) != 0;
       break;
-    case HSTUJIT_TORCH_TEXT:
+    case Kind::kText:
       strings_[slot.index] = std::bit_cast<StringHandle>(value);
       break;
     default:
@@ -95,21 +187,21 @@ void StackArguments::take(const hstujit_torch_slot& slot, StableIValue value, hs
 }
 
 StackArguments::~StackArguments() {
-  for (int i = 0; i < op_.inputs; ++i)
+  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i)
     if (handles_[i]) functions().aoti_torch_delete_tensor_object(handles_[i]);
-  for (int i = 0; i < op_.parameters; ++i)
+  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i)
     if (strings_[i]) functions().torch_delete_string(strings_[i]);
 }
 
 void StackArguments::describe() {
   const Functions& torch = functions();
   const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
-  for (int i = 0; i < op_.inputs; ++i) {
+  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i) {
     if (!handles_[i]) continue;
     drop_undefined(i);
     const AtenTensorHandle handle = handles_[i];
     if (!handle) continue;
-    hstujit_torch_tensor& tensor = tensors_[i];
+    Tensor& tensor = tensors_[i];
     std::int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
     check(torch.aoti_torch_get_dim(handle, &rank), "aoti_torch_get_dim");
     check(torch.aoti_torch_get_sizes(handle, &sizes), "aoti_torch_get_sizes");
@@ -124,14 +216,14 @@ void StackArguments::describe() {
     tensor.sizes = sizes;
     tensor.strides = strides;
   }
-  for (int i = 0; i < op_.parameters; ++i) {
+  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i) {
     if (!strings_[i]) continue;
     std::size_t size = 0;
     check(torch.torch_string_length(strings_[i], &size), "torch_string_length");
     check(torch.torch_string_c_str(strings_[i], &parameters_[i].text), "torch_string_c_str");
     parameters_[i].size = static_cast<std::int32_t>(size);
   }
-  make_call();
+  finish();
 }
 
 // PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
@@ -143,27 +235,27 @@ void StackArguments::drop_undefined(int input) {
   check(torch.aoti_torch_is_defined(handles_[input], &is_defined), "aoti_torch_is_defined");
   if (is_defined) return;
   torch.aoti_torch_delete_tensor_object(std::exchange(handles_[input], nullptr));
-  inputs_[input].kind = HSTUJIT_TORCH_NONE;
+  inputs_[input].kind = Kind::kNone;
 }
 
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {
-  words.push_back((call_.device < 0 ? 0u : 1u) | static_cast<std::uint64_t>(call_.determinism) << 1);
-  for (int i = 0; i < op_.inputs; ++i) {
+  words.push_back((device_ < 0 ? 0u : 1u) | static_cast<std::uint64_t>(determinism_) << 1);
+  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i) {
     if (is_tensor(i))
       words.push_back(torch::describe(tensors_[i].dtype, tensors_[i].rank));
     else
-      words.push_back(inputs_[i].kind == HSTUJIT_TORCH_NONE ? 0 : 1);
+      words.push_back(inputs_[i].kind == Kind::kNone ? 0 : 1);
   }
   for (const auto& [input, axis] : op_.axes) {
     const bool there = is_tensor(input) && axis < tensors_[input].rank;
     words.push_back(there ? static_cast<std::uint64_t>(tensors_[input].sizes[axis]) : ~std::uint64_t{0});
   }
   for (const int input : op_.forms) {
-    const hstujit_torch_tensor& tensor = tensors_[input];
+    const Tensor& tensor = tensors_[input];
     words.push_back(is_tensor(input) && tensor.rank == 1 && tensor.sizes[0] == 1 ? 1 : 0);
   }
-  for (int i = 0; i < op_.parameters; ++i) {
-    if (parameters_[i].kind != HSTUJIT_TORCH_TEXT) {
+  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i) {
+    if (parameters_[i].kind != Kind::kText) {
       words.push_back(static_cast<std::uint64_t>(parameters_[i].integer));
       continue;
     }
@@ -175,7 +267,7 @@ void Arguments::append_key(std::vector<std::uint64_t>& words) const {
       words.push_back(word);
     }
   }
-  for (int i = 0; i < op_.rows; ++i) words.push_back(rows_[i].kind == HSTUJIT_TORCH_NONE ? 0 : 1);
+  for (int i = 0; i < static_cast<int>(op_.rows.size()); ++i) words.push_back(rows_[i].kind == Kind::kNone ? 0 : 1);
 }
 
 }  // namespace hstujit::torch

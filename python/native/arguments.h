@@ -5,21 +5,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "python/native/interface.h"
+#include "hstujit/hstujit.h"
+#include "python/native/operators.h"
 #include "python/native/torch_functions.h"
 
 namespace hstujit::torch {
 
-inline constexpr int kMaxArguments = 64;  // of a schema, and of a launch
-inline constexpr int kMaxOutputs = 16;    // of a schema, and of a launch
-inline constexpr int kMaxRank = 8;        // of an output
-
 const Functions& functions();
-// The kernels that torch.use_deterministic_algorithms asks for now, a hstujit_torch_determinism.
-std::int32_t determinism();
+
+// The kernels that torch.use_deterministic_algorithms asks for.
+enum class Determinism : std::int32_t {
+  kAny,
+  kDeterministic,
+  kPreferred,  // deterministic ones; with a warning others, where there are none
+};
+Determinism determinism();
 
 // Throws where a function of PyTorch failed.
 void check(AOTITorchError error, const char* function);
+
+// The data type of PyTorch's number, as DLPack has it.
+DLDataType dlpack_type(std::int32_t dtype);
+// The reverse, -1 of one that PyTorch does not have.
+std::int32_t torch_type(DLDataType type);
 
 // A tensor that this library made.
 class OwnedTensor {
@@ -36,26 +44,24 @@ class OwnedTensor {
   AtenTensorHandle handle_;
 };
 
-// An operator as Python describes it.
-struct Operator {
-  std::vector<hstujit_torch_slot> slots;
-  std::vector<hstujit_torch_axis> axes;
-  std::vector<std::int32_t> forms;
-  int inputs, parameters, rows, outputs, first;
-};
-
 // The arguments of one call. Whoever reads them derives from this.
 class Arguments {
  public:
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  const hstujit_torch_value& input(int index) const { return inputs_[index]; }
-  const hstujit_torch_tensor& tensor(int index) const { return *inputs_[index].tensor; }
+  const Value& input(int index) const { return inputs_[index]; }
+  const Tensor& tensor(int index) const { return *inputs_[index].tensor; }
   // nullptr of what is no tensor, and in a call that did not come through the dispatcher
   AtenTensorHandle handle(int index) const { return handles_[index]; }
   std::int64_t given_rows(int index) const { return rows_[index].integer; }
-  const hstujit_torch_call& call() const { return call_; }
+  const Operator& op() const { return op_; }
+  // Of the first tensor: a CUDA ordinal, -1 on the CPU.
+  std::int32_t device() const { return device_; }
+  Determinism determinism() const { return determinism_; }
+
+  // Creates the call that these arguments are. Throws where the library refuses it.
+  hstujit_call* create_call(hstujit_context* context, bool deterministic) const;
 
   // What a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
   void append_key(std::vector<std::uint64_t>& words) const;
@@ -64,18 +70,19 @@ class Arguments {
   explicit Arguments(const Operator& op) noexcept;
   ~Arguments() = default;
 
-  bool is_tensor(int input) const { return inputs_[input].kind == HSTUJIT_TORCH_TENSOR; }
-  hstujit_torch_value& value_of(const hstujit_torch_slot& slot);
+  bool is_tensor(int input) const { return inputs_[input].kind == Kind::kTensor; }
+  Value& value_of(const Slot& slot);
   // Once all tensors are described.
-  void make_call();
+  void finish();
 
   const Operator& op_;
-  std::array<hstujit_torch_value, kMaxArguments> inputs_, parameters_, rows_;
-  std::array<hstujit_torch_tensor, kMaxArguments> tensors_;
+  std::array<Value, kMaxArguments> inputs_, parameters_, rows_;
+  std::array<Tensor, kMaxArguments> tensors_;
   std::array<AtenTensorHandle, kMaxArguments> handles_;
 
  private:
-  hstujit_torch_call call_;
+  std::int32_t device_;
+  Determinism determinism_;
 };
 
 // Takes what is on the dispatcher's stack, and gives it back when it goes.
@@ -90,7 +97,7 @@ class StackArguments : public Arguments {
 
  private:
   void drop_undefined(int input);
-  void take(const hstujit_torch_slot& slot, StableIValue value, hstujit_torch_value& to) noexcept;
+  void take(const Slot& slot, StableIValue value, Value& to) noexcept;
 
   std::array<StringHandle, kMaxArguments> strings_;  // of parameters
 };

@@ -2,32 +2,32 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "python/native/launch.h"
+#include "python/native/python_objects.h"
 
 namespace hstujit::torch {
 namespace {
 
 constexpr std::ptrdiff_t kLongestText = 1 << 20;
 
-PyObject* object(void* borrowed) { return static_cast<PyObject*>(borrowed); }
+enum class Caller {
+  kAnyone,
+  kKernel,  // of autograd's: it knows that nothing but the operator's kernels is left to be called
+};
 
-// A new reference, which may be none.
-class Reference {
- public:
-  explicit Reference(PyObject* object) : object_(object) {}
-  ~Reference() {
-    if (object_) python().functions.Py_DecRef(object_);
-  }
-  Reference(const Reference&) = delete;
-  Reference& operator=(const Reference&) = delete;
-  PyObject* get() const { return object_; }
-
- private:
-  PyObject* object_;
+// The arguments of a function of Python with METH_FASTCALL and METH_KEYWORDS.
+struct Passed {
+  PyObject* const* values;  // without a keyword, then with one
+  std::size_t positional;
+  PyObject* keywords;  // a tuple, or nullptr
 };
 
 // For as long as it lives, other threads run Python.
@@ -52,36 +52,33 @@ bool is_true(const Reference& value) { return !value.get() || python().functions
 // Whether anything but an operator's kernels has a say in its calls.
 bool is_anything_in_force(Caller caller) {
   const Python& used = python();
-  const auto guards = std::span(used.guards).first(caller == Caller::kKernel ? used.profilers : used.guards.size());
-  for (PyObject* guard : guards)
+  const auto asked =
+      std::span(used.callables).first(caller == Caller::kKernel ? used.profiler_count : used.callables.size());
+  for (PyObject* guard : asked)
     if (is_true(Reference(used.functions.PyObject_CallNoArgs(guard)))) return true;
   if (caller == Caller::kKernel) return false;
-  const Reference level(used.functions.PyObject_GetAttr(object(used.objects.level_of), object(used.objects.level)));
+  const Reference level(used.functions.PyObject_GetAttr(used.level_of, used.level));
   return !level.get() || used.functions.PyLong_AsLongLong(level.get()) >= 0;
 }
 
 // Whether torch.library has replaced a kernel of the operator.
 bool is_overridden(const Names& names) {
   const Python& used = python();
-  return std::ranges::any_of(names.overrides, [&](PyObject* kernel) {
-    return used.functions.PySet_Contains(object(used.objects.kernels), kernel) != 0;
-  });
+  return std::ranges::any_of(
+      names.overrides, [&](PyObject* kernel) { return used.functions.PySet_Contains(used.kernels, kernel) != 0; });
 }
 
 bool is_grad_enabled() {
   const Python& used = python();
-  return is_true(Reference(used.functions.PyObject_CallNoArgs(object(used.objects.is_grad_enabled))));
+  return is_true(Reference(used.functions.PyObject_CallNoArgs(used.is_grad_enabled)));
 }
 
-std::optional<std::int32_t> dtype_of(DLDataType type) {
-  const Functions& torch = functions();
-  if (type.lanes != 1) return std::nullopt;
-  if (type.code == kDLBfloat && type.bits == 16) return torch.aoti_torch_dtype_bfloat16();
-  if (type.code == kDLFloat && type.bits == 16) return torch.aoti_torch_dtype_float16();
-  if (type.code == kDLFloat && type.bits == 32) return torch.aoti_torch_dtype_float32();
-  if (type.code == kDLInt && type.bits == 32) return torch.aoti_torch_dtype_int32();
-  if (type.code == kDLInt && type.bits == 64) return torch.aoti_torch_dtype_int64();
-  return std::nullopt;
+// Whether kernels read tensors of this type. The dispatcher refuses others.
+bool is_read(DLDataType type) {
+  if (type.lanes != 1) return false;
+  if (type.code == kDLInt) return type.bits == 32 || type.bits == 64;
+  if (type.code == kDLFloat) return type.bits == 16 || type.bits == 32;
+  return type.code == kDLBfloat && type.bits == 16;
 }
 
 // What Python passes to an operator. Each function is false where the dispatcher has to look at a value.
@@ -97,7 +94,7 @@ class PythonArguments : public Arguments {
  private:
   std::optional<std::size_t> slot_of(PyObject* keyword) const;
   bool read(std::size_t slot, PyObject* value);
-  bool read_tensor(PyObject* value, hstujit_torch_tensor& to);
+  bool read_tensor(PyObject* value, Tensor& to);
 
   const Names& names_;
   const bool is_grad_enabled_;
@@ -107,7 +104,7 @@ class PythonArguments : public Arguments {
 bool PythonArguments::read(PyObject* const* values, std::size_t positional, PyObject* keywords) {
   const PythonFunctions& called = python().functions;
   const std::size_t named = keywords ? static_cast<std::size_t>(called.PyTuple_Size(keywords)) : 0;
-  if (positional > names_.positional) return false;
+  if (positional > static_cast<std::size_t>(op_.positional)) return false;
   std::array<bool, kMaxArguments> given;
   std::fill_n(given.begin(), op_.slots.size(), false);
   for (std::size_t slot = 0; slot < positional; ++slot) {
@@ -121,10 +118,10 @@ bool PythonArguments::read(PyObject* const* values, std::size_t positional, PyOb
   }
   for (std::size_t slot = positional; slot < op_.slots.size(); ++slot) {
     if (given[slot]) continue;
-    if (names_.defaults[slot].kind == HSTUJIT_TORCH_REQUIRED) return false;
-    value_of(op_.slots[slot]) = names_.defaults[slot];
+    if (!op_.slots[slot].fallback) return false;
+    value_of(op_.slots[slot]) = *op_.slots[slot].fallback;
   }
-  if (!are_recorded_) make_call();
+  if (!are_recorded_) finish();
   return true;
 }
 
@@ -140,29 +137,29 @@ std::optional<std::size_t> PythonArguments::slot_of(PyObject* keyword) const {
 
 bool PythonArguments::read(std::size_t at, PyObject* value) {
   const PythonFunctions& called = python().functions;
-  const hstujit_torch_python& known = python().objects;
-  const hstujit_torch_slot& slot = op_.slots[at];
-  hstujit_torch_value& to = value_of(slot);
+  const Python& known = python();
+  const Slot& slot = op_.slots[at];
+  Value& to = value_of(slot);
   to.kind = slot.kind;
   if (slot.optional && value == known.none) {
-    to.kind = HSTUJIT_TORCH_NONE;
+    to.kind = Kind::kNone;
     return true;
   }
   PyObject* const type = type_of(value);
   switch (slot.kind) {
-    case HSTUJIT_TORCH_TENSOR:
+    case Kind::kTensor:
       if (type != known.tensor && type != known.parameter) return false;
       to.tensor = &tensors_[slot.index];
       return read_tensor(value, tensors_[slot.index]);
-    case HSTUJIT_TORCH_REAL:
+    case Kind::kReal:
       if (type != known.float_ && type != known.int_) return false;
       to.real = called.PyFloat_AsDouble(value);
       return to.real != -1 || !called.PyErr_Occurred();
-    case HSTUJIT_TORCH_INTEGER:
+    case Kind::kInteger:
       if (type != known.int_) return false;
       to.integer = called.PyLong_AsLongLong(value);
       return to.integer != -1 || !called.PyErr_Occurred();
-    case HSTUJIT_TORCH_BOOLEAN:
+    case Kind::kFlag:
       to.integer = value == known.true_;
       return value == known.true_ || value == known.false_;
     default: {
@@ -175,28 +172,28 @@ bool PythonArguments::read(std::size_t at, PyObject* value) {
   }
 }
 
-bool PythonArguments::read_tensor(PyObject* value, hstujit_torch_tensor& to) {
+bool PythonArguments::read_tensor(PyObject* value, Tensor& to) {
   const Python& used = python();
   const auto requires_grad = [&] {
-    return is_true(Reference(used.functions.PyObject_GetAttr(value, object(used.objects.requires_grad))));
+    return is_true(Reference(used.functions.PyObject_GetAttr(value, used.requires_grad)));
   };
   are_recorded_ = are_recorded_ || (is_grad_enabled_ && requires_grad());
   if (are_recorded_) return true;
   DLTensor view{};
   if (functions().dltensor_from_py_object(value, &view)) return false;
-  const auto dtype = dtype_of(view.dtype);
   const bool is_cpu = view.device.device_type == kDLCPU;
-  if (!dtype || (!is_cpu && view.device.device_type != kDLCUDA) || (view.ndim > 0 && !view.strides)) return false;
+  if (!is_read(view.dtype) || (!is_cpu && view.device.device_type != kDLCUDA) || (view.ndim > 0 && !view.strides))
+    return false;
   // A tensor that is not in memory as it is read: without elements, of zeros that are nowhere, or to be negated.
   if (!view.data) return false;
-  const Reference is_neg(used.functions.PyObject_CallFunctionObjArgs(object(used.objects.is_neg), value, nullptr));
+  const Reference is_neg(used.functions.PyObject_CallFunctionObjArgs(used.is_neg, value, nullptr));
   if (is_true(is_neg)) return false;
   const Functions& torch = functions();
   to.data = static_cast<char*>(view.data) + view.byte_offset;
   to.sizes = view.shape;
   to.strides = view.strides;
   to.rank = view.ndim;
-  to.dtype = *dtype;
+  to.dtype = torch_type(view.dtype);
   to.device_type = is_cpu ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
   to.device = is_cpu ? -1 : view.device.device_id;
   return true;
@@ -213,8 +210,7 @@ PyObject* result_of(std::span<OwnedTensor> outputs) {
     if (!capsule || called.PyList_SetItem(capsules.get(), static_cast<std::ptrdiff_t>(i), capsule)) return nullptr;
   }
   for (OwnedTensor& output : outputs) static_cast<void>(output.release());
-  const Reference tensors(
-      called.PyObject_CallFunctionObjArgs(object(used.objects.tensors_from_handles), capsules.get(), nullptr));
+  const Reference tensors(called.PyObject_CallFunctionObjArgs(used.tensors_from_handles, capsules.get(), nullptr));
   if (!tensors.get()) return nullptr;
   if (outputs.size() > 1) return called.PyList_AsTuple(tensors.get());
   PyObject* const tensor = called.PyList_GetItem(tensors.get(), 0);
@@ -227,7 +223,7 @@ bool run(Registered& registered, const Arguments& arguments, std::span<OwnedTens
   const WithoutGil released;
   const std::shared_ptr<Plan> plan = plan_of(registered, arguments);
   if (plan->needs_handles) return false;
-  launch(registered, arguments, *plan, outputs);
+  launch(arguments, *plan, outputs);
   return true;
 }
 
@@ -244,7 +240,7 @@ Outcome compute(Registered& called, Caller caller, const Names& names, const Pas
   if (!arguments.read(passed.values, passed.positional, passed.keywords)) return {};
   if (arguments.are_recorded()) return {nullptr, true, {}};
   std::array<OwnedTensor, kMaxOutputs> made;
-  const std::span outputs(made.data(), static_cast<std::size_t>(called.op.outputs));
+  const std::span outputs(made.data(), called.op.outputs.size());
   try {
     if (!run(called, arguments, outputs)) return {};
   } catch (const std::exception& error) {
@@ -274,25 +270,66 @@ PyObject* call_otherwise(PyObject* otherwise, const Outcome& outcome, const Pass
     if (called.PyDict_SetItem(keywords.get(), name, passed.values[passed.positional + static_cast<std::size_t>(i)]))
       return nullptr;
   }
-  return called.PyObject_CallFunctionObjArgs(
-      otherwise, object(outcome.is_recorded ? used.objects.true_ : used.objects.false_),
-      failure.get() ? failure.get() : object(used.objects.none), arguments.get(), keywords.get(), nullptr);
+  return called.PyObject_CallFunctionObjArgs(otherwise, outcome.is_recorded ? used.true_ : used.false_,
+                                             failure.get() ? failure.get() : used.none, arguments.get(), keywords.get(),
+                                             nullptr);
 }
 
-}  // namespace
-
-PyObject* call_directly(std::size_t op, Caller caller, const Names& names, const Passed& passed) {
+// The operator's outputs, where nothing but its kernels has a say in the call and every argument is of the plainest
+// type. Else what `otherwise` returns of anyone's call, and NotImplemented of a kernel's. nullptr with an exception of
+// Python.
+PyObject* call_directly(std::size_t index, Caller caller, const Passed& passed) {
   const Python& used = python();
-  const Outcome outcome = compute(registered(op), caller, names, passed);
+  const Names& names = *used.names[index];
+  const Outcome outcome = compute(registered(index), caller, names, passed);
   if (outcome.result) return outcome.result;
   used.functions.PyErr_Clear();
   if (caller == Caller::kAnyone) return call_otherwise(names.otherwise, outcome, passed);
   if (!outcome.failure.empty()) {
-    used.functions.PyErr_SetString(object(used.objects.runtime_error), outcome.failure.c_str());
+    used.functions.PyErr_SetString(used.runtime_error, outcome.failure.c_str());
     return nullptr;
   }
-  used.functions.Py_IncRef(object(used.objects.not_implemented));
-  return object(used.objects.not_implemented);
+  used.functions.Py_IncRef(used.not_implemented);
+  return used.not_implemented;
+}
+
+// Bound to the number of an operator; to -1 less it for a kernel of autograd's.
+PyObject* call(PyObject* bound, PyObject* const* values, std::ptrdiff_t positional, PyObject* keywords) {
+  const long long number = python().functions.PyLong_AsLongLong(bound);
+  const auto index = static_cast<std::size_t>(number < 0 ? -1 - number : number);
+  const Caller caller = number < 0 ? Caller::kKernel : Caller::kAnyone;
+  return call_directly(index, caller, {values, static_cast<std::size_t>(positional), keywords});
+}
+
+// Interned, so that names of calls are the same objects, and for ever.
+PyObject* interned(const std::string& text) { return python().functions.PyUnicode_InternFromString(text.c_str()); }
+
+Names& names_of(std::size_t index) {
+  Python& opened = python();
+  if (index >= opened.names.size()) opened.names.resize(index + 1);
+  std::unique_ptr<Names>& names = opened.names[index];
+  if (names) return *names;
+  names = std::make_unique<Names>();
+  const Operator& op = registered(index).op;
+  for (const Slot& slot : op.slots) names->names.push_back(interned(slot.name));
+  for (const char* key : {"CPU", "CUDA", "AutogradCPU", "AutogradCUDA"})
+    names->overrides.push_back(interned("hstujit/" + op.name + "/" + key));
+  names->method = {op.name.c_str(), call, kFastcallWithKeywords, nullptr};
+  return *names;
+}
+
+}  // namespace
+
+PyObject* make_function(std::size_t index, PyObject* otherwise) {
+  const PythonFunctions& called = python().functions;
+  Names& names = names_of(index);
+  if (otherwise) {
+    called.Py_IncRef(otherwise);
+    names.otherwise = otherwise;
+  }
+  const auto number = static_cast<long long>(index);
+  const Reference bound(called.PyLong_FromLongLong(otherwise ? number : -1 - number));
+  return called.PyCFunction_NewEx(reinterpret_cast<PyMethodDef*>(&names.method), bound.get(), nullptr);
 }
 
 }  // namespace hstujit::torch

@@ -5,12 +5,26 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "python/native/sizes.h"
+#include "python/native/context.h"
+#include "python/native/failure.h"
 
 namespace hstujit::torch {
 namespace {
+
+void* current_stream(std::int32_t device) {
+  void* stream = nullptr;
+  check(functions().aoti_torch_get_current_cuda_stream(device, &stream), "aoti_torch_get_current_cuda_stream");
+  return stream;
+}
+
+bool is_capturing(std::int32_t device) {
+  std::int32_t status = 0;
+  return functions().cudaStreamIsCapturing(current_stream(device), &status) == 0 && status != 0;
+}
 
 // Makes the device of a call current for as long as it lives.
 class CurrentDevice {
@@ -21,12 +35,9 @@ class CurrentDevice {
     check(functions().aoti_torch_get_current_device_index(&current), "aoti_torch_get_current_device_index");
     if (current == device && has_launched) return;
     check(functions().aoti_torch_create_device_guard(device, &guard_), "aoti_torch_create_device_guard");
-    try {
-      check_callback(callbacks().enter(device));
-    } catch (...) {
-      functions().aoti_torch_delete_device_guard(guard_);
-      throw;
-    }
+    // Calls of the CUDA runtime make the device's context this thread's; PyTorch may leave out the first.
+    functions().cudaSetDevice(device);
+    static_cast<void>(is_capturing(device));
     has_launched = true;
   }
   ~CurrentDevice() {
@@ -38,6 +49,27 @@ class CurrentDevice {
  private:
   DeviceGuardHandle guard_ = nullptr;
 };
+
+// The last element of a tensor of offsets, 0 of none. On a GPU this waits for the stream.
+std::int64_t last_of(const Arguments& arguments, int input) {
+  const Functions& torch = functions();
+  const Tensor& offsets = arguments.tensor(input);
+  if (offsets.sizes[0] == 0) return 0;
+  AtenTensorHandle view = nullptr;
+  // Counts elements from where the tensor begins, wherever that is in its storage.
+  check(torch.aoti_torch__reinterpret_tensor(arguments.handle(input), 0, nullptr, nullptr,
+                                             (offsets.sizes[0] - 1) * offsets.strides[0], &view),
+        "aoti_torch__reinterpret_tensor");
+  const OwnedTensor last(view);
+  if (offsets.dtype == torch.aoti_torch_dtype_int32()) {
+    std::int32_t value = 0;
+    check(torch.aoti_torch_item_int32(last.get(), &value), "aoti_torch_item_int32");
+    return value;
+  }
+  std::int64_t value = 0;
+  check(torch.aoti_torch_item_int64(last.get(), &value), "aoti_torch_item_int64");
+  return value;
+}
 
 // How many places an axis takes: rows are padded to a multiple of `row_elements`, and a size of 0 counts as 1.
 std::int64_t extent(std::span<const std::int64_t> sizes, std::size_t axis, std::int64_t row_elements) {
@@ -59,7 +91,7 @@ OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::
   const auto rank = static_cast<std::int32_t>(sizes.size());
   const std::int32_t type = device < 0 ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
   if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides, dtype, type, std::max(device, 0), &made)) {
-    check_callback(callbacks().allocate(rank, sizes.data(), dtype, device));
+    if (callbacks().allocate) check_callback(callbacks().allocate(rank, sizes.data(), dtype, device) != 0);
     throw std::runtime_error("PyTorch has no memory for an output");
   }
   return OwnedTensor(made);
@@ -79,31 +111,31 @@ void* data_of(const OwnedTensor& tensor) {
 // Everything of one call that lies on the stack of its thread.
 class Launch {
  public:
-  Launch(std::int32_t index, const Arguments& arguments, Plan& plan)
-      : index_(index), arguments_(arguments), plan_(plan) {}
+  Launch(const Arguments& arguments, Plan& plan) : arguments_(arguments), plan_(plan) {}
 
+  void describe_inputs();
   void allocate();
-  void describe();
   void run();
   OwnedTensor take_output(int output) {
     return output < 0 ? empty(0, plan_.arguments[first_output()].dtype, device()) : std::move(outputs_[output]);
   }
 
  private:
-  std::int32_t device() const { return arguments_.call().device; }
+  std::int32_t device() const { return arguments_.device(); }
+  std::size_t count() const { return plan_.arguments.size(); }
+  void check_status(hstujit_status status) const { torch::check_status(arguments_.op().name, status); }
   std::size_t first_output() const;
-  // Whether the bytes of each output are a number of 64 bits.
-  bool has_room(std::span<const std::int64_t> sizes) const;
-  AlignedOp& aligned_op();
+  void describe(std::size_t at, void* data, std::int64_t* sizes, std::int64_t* strides, std::int32_t device);
+  // The op of the call, ready to be launched.
+  hstujit_op* prepare();
+  hstujit_status prepare(hstujit_call* call, hstujit_op** op);
 
-  const std::int32_t index_;
   const Arguments& arguments_;
   Plan& plan_;
   std::array<OwnedTensor, kMaxOutputs> outputs_;
-  std::array<std::int64_t, kMaxOutputs * kMaxRank> sizes_, strides_;  // of outputs, kMaxRank each
+  std::array<std::int64_t, kMaxOutputs * kMaxRank> sizes_, strides_;  // of outputs, one behind the other
   std::array<hstujit_value, kMaxArguments> values_;
   std::array<DLTensor, kMaxArguments> tensors_;
-  std::array<std::uint64_t, kMaxArguments> bits_;
 };
 
 std::size_t Launch::first_output() const {
@@ -112,111 +144,97 @@ std::size_t Launch::first_output() const {
   return at;
 }
 
-bool Launch::has_room(std::span<const std::int64_t> sizes) const {
-  constexpr std::int64_t kLargestElement = 8;
-  for (const hstujit_torch_argument& argument : plan_.arguments) {
-    if (argument.source >= 0) continue;
-    std::int64_t bytes = kLargestElement;
-    const std::span<const std::int64_t> own = sizes.first(static_cast<std::size_t>(argument.rank));
-    for (std::size_t axis = 0; axis < own.size(); ++axis)
-      if (__builtin_mul_overflow(bytes, extent(own, axis, argument.row_elements), &bytes)) return false;
-    sizes = sizes.subspan(own.size());
+void Launch::describe(std::size_t at, void* data, std::int64_t* sizes, std::int64_t* strides, std::int32_t device) {
+  const LaunchArgument& argument = plan_.arguments[at];
+  const DLDevice where = device < 0 ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, device};
+  tensors_[at] = {data, where, argument.rank, argument.type, sizes, strides, 0};
+  values_[at].tensor = &tensors_[at];
+}
+
+void Launch::describe_inputs() {
+  for (std::size_t at = 0; at < count(); ++at) {
+    const LaunchArgument& argument = plan_.arguments[at];
+    if (argument.source < 0) continue;
+    if (argument.kind == HSTUJIT_FLOAT) {
+      values_[at].real = arguments_.input(argument.source).real;
+    } else if (argument.kind == HSTUJIT_INT) {
+      values_[at].integer = arguments_.input(argument.source).integer;
+    } else {
+      const Tensor& input = arguments_.tensor(argument.source);  // an input is read only
+      describe(at, const_cast<void*>(input.data), const_cast<std::int64_t*>(input.sizes),
+               const_cast<std::int64_t*>(input.strides), input.device);
+    }
   }
-  return true;
 }
 
 void Launch::allocate() {
-  std::array<std::int64_t, kMaxOutputs * kMaxRank> packed;
-  Last last;
-  if (!evaluate(plan_.program, arguments_, packed, last) || !has_room(packed)) {
-    check_callback(callbacks().explain(index_, &arguments_.call(), last.input, last.value));
-    throw std::runtime_error("the size of an output is more than 64 bits");
+  std::array<std::int64_t, kMaxArguments> rows;
+  for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+    const RowSource& source = plan_.rows[i];
+    rows[i] = source.rows >= 0 ? arguments_.given_rows(source.rows) : last_of(arguments_, source.offsets);
   }
+  check_status(hstujit_call_output_sizes(plan_.call(), values_.data(), count(), rows.data(), plan_.rows.size(),
+                                         sizes_.data(), sizes_.size()));
   std::size_t used = 0;
-  for (const hstujit_torch_argument& argument : plan_.arguments) {
+  for (std::size_t at = 0; at < count(); ++at) {
+    const LaunchArgument& argument = plan_.arguments[at];
     if (argument.source >= 0) continue;
-    const int output = -1 - argument.source;
-    const std::span<const std::int64_t> sizes(packed.data() + used, static_cast<std::size_t>(argument.rank));
-    used += sizes.size();
-    std::copy(sizes.begin(), sizes.end(), sizes_.begin() + output * kMaxRank);
-    outputs_[output] =
-        empty(sizes, argument.dtype, device(), strides_.data() + output * kMaxRank, argument.row_elements);
+    const auto rank = static_cast<std::size_t>(argument.rank);
+    OwnedTensor& output = outputs_[-1 - argument.source];
+    output =
+        empty({sizes_.data() + used, rank}, argument.dtype, device(), strides_.data() + used, argument.row_elements);
+    describe(at, data_of(output), sizes_.data() + used, strides_.data() + used, device());
+    used += rank;
   }
 }
 
-// Address and strides in bytes, or-ed, but for those of the innermost axis and of axes with one element.
-std::uint64_t alignment_bits(const DLTensor& tensor) {
-  auto bits = reinterpret_cast<std::uintptr_t>(tensor.data);
-  for (int axis = 0; axis + 1 < tensor.ndim; ++axis)
-    if (tensor.shape[axis] != 1) bits |= static_cast<std::uint64_t>(tensor.strides[axis] * (tensor.dtype.bits / 8));
-  return bits;
+hstujit_status Launch::prepare(hstujit_call* call, hstujit_op** op) {
+  if (const hstujit_status status = hstujit_call_op(call, values_.data(), count(), op); status != HSTUJIT_OK)
+    return status;
+  auto problem = HSTUJIT_INIT(hstujit_problem);
+  problem.max_seq_len = plan_.max_rows < 0 ? 1 : arguments_.input(plan_.max_rows).integer;
+  problem.device = device();
+  PreparedOp& prepared = plan_.prepared(*op);
+  if (prepared.is_prepared(problem.max_seq_len, device())) return HSTUJIT_OK;
+  if (device() >= 0 && is_capturing(device())) {
+    throw_failure(HSTUJIT_NOT_PREPARED,
+                  "max_seq_len is " + std::to_string(problem.max_seq_len) +
+                      ", for which nothing was launched before this capture of a CUDA graph; call the operator once "
+                      "with it first, since a kernel may have to be compiled");
+  }
+  const hstujit_status status = hstujit_prepare(*op, &problem);
+  if (status == HSTUJIT_OK) prepared.add(problem.max_seq_len, device());
+  return status;
 }
 
-void Launch::describe() {
-  int tensors = 0;
-  for (std::size_t at = 0; at < plan_.arguments.size(); ++at) {
-    const hstujit_torch_argument& argument = plan_.arguments[at];
-    if (argument.kind == HSTUJIT_TORCH_REAL) {
-      values_[at].real = arguments_.input(argument.source).real;
-    } else if (argument.kind == HSTUJIT_TORCH_INTEGER) {
-      values_[at].integer = arguments_.input(argument.source).integer;
-    } else {
-      DLTensor& tensor = tensors_[tensors];
-      tensor.ndim = argument.rank;
-      tensor.dtype = {static_cast<std::uint8_t>(argument.type_code), static_cast<std::uint8_t>(argument.type_bits), 1};
-      tensor.byte_offset = 0;
-      std::int32_t index = device();
-      if (argument.source >= 0) {
-        const hstujit_torch_tensor& input = arguments_.tensor(argument.source);
-        tensor.data = const_cast<void*>(input.data);  // an input is read only
-        tensor.shape = const_cast<std::int64_t*>(input.sizes);
-        tensor.strides = const_cast<std::int64_t*>(input.strides);
-        index = input.device;
-      } else {
-        const int output = -1 - argument.source;
-        tensor.data = data_of(outputs_[output]);
-        tensor.shape = sizes_.data() + output * kMaxRank;
-        tensor.strides = strides_.data() + output * kMaxRank;
-      }
-      tensor.device = index < 0 ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, index};
-      values_[at].tensor = &tensor;
-      bits_[tensors++] = alignment_bits(tensor);
-    }
+hstujit_op* Launch::prepare() {
+  hstujit_op* op = nullptr;
+  hstujit_status status = prepare(plan_.call(), &op);
+  if (status != HSTUJIT_OK && arguments_.determinism() == Determinism::kPreferred && is_not_deterministic()) {
+    warn(("hstujit::" + arguments_.op().name +
+          " does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)', with "
+          "warn_only=True (" +
+          hstujit_last_error() + ")")
+             .c_str());
+    plan_.replace(arguments_.create_call(context(), false));
+    status = prepare(plan_.call(), &op);
   }
-}
-
-AlignedOp& Launch::aligned_op() {
-  for (int at = 0; at < Plan::kMaxAlignments; ++at) {
-    AlignedOp* op = plan_.ops[at].load(std::memory_order_acquire);
-    if (!op) {
-      check_callback(callbacks().align(index_, &arguments_.call(), &plan_, plan_.owner, bits_.data()));
-      op = plan_.ops[at].load(std::memory_order_acquire);
-      if (!op) throw std::logic_error("no op was made for the alignment of the tensors");
-    }
-    if (op->can_read(bits_.data())) return *op;
-  }
-  throw std::logic_error("an operator has more alignments than this library reads");
+  check_status(status);
+  return op;
 }
 
 void Launch::run() {
-  AlignedOp& aligned = aligned_op();
-  const std::int64_t rows = plan_.max_rows < 0 ? 1 : arguments_.input(plan_.max_rows).integer;
-  aligned.prepare(index_, rows, device());
-  const std::size_t count = plan_.arguments.size();
+  hstujit_op* const op = prepare();
   if (device() < 0) {
-    check_status(index_, hstujit_launch(aligned.op(), values_.data(), count, nullptr, 0, nullptr));
+    check_status(hstujit_launch(op, values_.data(), count(), nullptr, 0, nullptr));
     return;
   }
   std::size_t bytes = 0;
-  check_status(index_, hstujit_workspace_size(aligned.op(), values_.data(), count, &bytes));
-  void* stream = nullptr;
-  check(functions().aoti_torch_get_current_cuda_stream(device(), &stream), "aoti_torch_get_current_cuda_stream");
+  check_status(hstujit_workspace_size(op, values_.data(), count(), &bytes));
+  void* const stream = current_stream(device());
   OwnedTensor workspace;  // goes back to the allocator, which gives it to later work on the same stream alone
-  if (bytes != 0) {
-    workspace = empty(static_cast<std::int64_t>(bytes), functions().aoti_torch_dtype_uint8(), device());
-  }
-  check_status(index_, hstujit_launch(aligned.op(), values_.data(), count, bytes != 0 ? data_of(workspace) : nullptr,
-                                      bytes, stream));
+  if (bytes != 0) workspace = empty(static_cast<std::int64_t>(bytes), functions().aoti_torch_dtype_uint8(), device());
+  check_status(hstujit_launch(op, values_.data(), count(), bytes != 0 ? data_of(workspace) : nullptr, bytes, stream));
 }
 
 }  // namespace
@@ -227,19 +245,22 @@ std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments
   words.clear();
   arguments.append_key(words);
   if (auto found = plans.find(words)) return found;
-  PlanTable::Key key = words;  // Python may call operators on this thread
+  PlanTable::Key key = words;  // a callback of Python may call operators on this thread
   const std::uint64_t generation = plans.generation();
-  auto made = std::make_shared<Plan>();
-  check_callback(callbacks().plan(registered.index, &arguments.call(), made.get()));
+  const bool deterministic = arguments.determinism() != Determinism::kAny;
+  std::unique_ptr<hstujit_call, void (*)(hstujit_call*)> call(arguments.create_call(context(), deterministic),
+                                                              hstujit_call_destroy);
+  auto made = std::make_shared<Plan>(registered.op, call.get());
+  static_cast<void>(call.release());
   return plans.keep(std::move(key), std::move(made), generation);
 }
 
-void launch(const Registered& registered, const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs) {
+void launch(const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs) {
   std::optional<CurrentDevice> device;
-  if (arguments.call().device >= 0) device.emplace(arguments.call().device);
-  Launch launch(registered.index, arguments, plan);
+  if (arguments.device() >= 0) device.emplace(arguments.device());
+  Launch launch(arguments, plan);
+  launch.describe_inputs();
   launch.allocate();
-  launch.describe();
   launch.run();
   for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = launch.take_output(plan.schema_outputs[i]);
 }
@@ -248,10 +269,27 @@ void launch(Registered& registered, StableIValue* stack) {
   StackArguments arguments(registered.op, stack);
   arguments.describe();
   std::array<OwnedTensor, kMaxOutputs> made;
-  const std::span outputs(made.data(), static_cast<std::size_t>(registered.op.outputs));
-  launch(registered, arguments, *plan_of(registered, arguments), outputs);
+  const std::span outputs(made.data(), registered.op.outputs.size());
+  launch(arguments, *plan_of(registered, arguments), outputs);
   // Nothing fails once the stack has an output.
   for (std::size_t i = 0; i < outputs.size(); ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
+}
+
+void copy(StableIValue* stack) {
+  const Functions& torch = functions();
+  const OwnedTensor from(reinterpret_cast<AtenTensorHandle>(stack[0]));
+  std::int64_t rank = 0, *sizes = nullptr;
+  std::int32_t dtype = 0, type = 0, device = -1;
+  check(torch.aoti_torch_get_dim(from.get(), &rank), "aoti_torch_get_dim");
+  check(torch.aoti_torch_get_sizes(from.get(), &sizes), "aoti_torch_get_sizes");
+  check(torch.aoti_torch_get_dtype(from.get(), &dtype), "aoti_torch_get_dtype");
+  check(torch.aoti_torch_get_device_type(from.get(), &type), "aoti_torch_get_device_type");
+  if (type != torch.aoti_torch_device_type_cpu())
+    check(torch.aoti_torch_get_device_index(from.get(), &device), "aoti_torch_get_device_index");
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(rank));
+  OwnedTensor made = empty({sizes, strides.size()}, dtype, device, strides.data(), 1);
+  check(torch.aoti_torch_copy_(made.get(), from.get(), 0), "aoti_torch_copy_");
+  stack[0] = reinterpret_cast<StableIValue>(made.release());
 }
 
 }  // namespace hstujit::torch

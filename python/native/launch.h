@@ -10,7 +10,6 @@ namespace hstujit::torch {
 
 // An operator and what its calls have brought about.
 struct Registered {
-  std::int32_t index;  // what Python calls it
   Operator op;
   PlanTable plans;
 };
@@ -22,8 +21,12 @@ Registered& registered(std::size_t index);
 
 std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments);
 // Makes as many outputs as the schema has.
-void launch(const Registered& registered, const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs);
+void launch(const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs);
 // From the stack of PyTorch's dispatcher, and onto it.
 void launch(Registered& registered, StableIValue* stack);
+
+// The kernel of hstujit::_copy: a dense copy of a tensor, which graphs have where a kernel would not read the tensor
+// (python/hstujit/torch/_in_place.py).
+void copy(StableIValue* stack);
 
 }  // namespace hstujit::torch

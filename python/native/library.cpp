@@ -1,4 +1,5 @@
-// What Python calls (python/hstujit/torch/_native.py), and the kernels that PyTorch's dispatcher calls.
+// Registers the operators with PyTorch when this library is loaded, with or without Python, and has what Python calls
+// besides (python/hstujit/torch/_native.py).
 //
 // A kernel of the stable interface is a function without data of its own, so there is one function for each operator,
 // of which there are kMaxOperators.
@@ -7,47 +8,45 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "python/native/context.h"
 #include "python/native/direct.h"
+#include "python/native/failure.h"
 #include "python/native/launch.h"
+#include "python/native/python_objects.h"
 
 namespace hstujit::torch {
 namespace {
 
 constexpr std::size_t kMaxOperators = 128;
+constexpr char kNamespace[] = "hstujit";
+constexpr char kFile[] = "libhstujit_torch.so";
+constexpr char kCpuLibrary[] = "libtorch_cpu.so", kCudaLibrary[] = "libtorch_cuda.so";
 // What this is written for: PyTorch 2.10, whose conventions later versions keep.
 constexpr std::uint64_t kTorchVersion = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
+constexpr std::string_view kNotDeterministic = "deterministic ones are asked for";  // compiler/plan/search_space.cpp
 
 // Never destroyed: PyTorch may call until the process has ended.
 struct State {
   Functions functions;
-  hstujit_torch_callbacks callbacks;
+  hstujit_torch_callbacks callbacks{};
+  hstujit_context* context = nullptr;  // of calls without Python
+  std::once_flag context_made;
   TorchLibraryHandle cpu = nullptr, cuda = nullptr;
   std::array<std::unique_ptr<Registered>, kMaxOperators> operators;
-  std::array<Names, kMaxOperators> names;
-  Python python;
   std::size_t count = 0;
+  std::string why_not = "it is not loaded";  // why no operator is registered; empty: they are
 };
 
 State& state() {
   static State* const kept = new State;
   return *kept;
-}
-
-// What went wrong on this thread.
-std::string& error_text() {
-  thread_local std::string text;
-  return text;
-}
-
-int refuse(std::string text) {
-  error_text() = std::move(text);
-  return 1;
 }
 
 template <std::size_t index>
@@ -72,35 +71,128 @@ bool find(void* library, const char* name, Function& to) {
   return found != nullptr;
 }
 
-// Why dlopen gave nothing. The loader has no words for a library that is not loaded, which RTLD_NOLOAD leaves so.
-std::string loader_reason(const char* file) {
-  const char* const reason = dlerror();
-  return reason ? reason : std::string(file) + " is not loaded";
+// Finds PyTorch's functions in its libraries, which the process has loaded.
+void find_functions(Functions& found) {
+  void* const library = dlopen(kCpuLibrary, RTLD_NOLOAD | RTLD_NOW);
+  if (!library) throw std::runtime_error(std::string("PyTorch's ") + kCpuLibrary + " is not loaded");
+  void* const cuda_library = dlopen(kCudaLibrary, RTLD_NOLOAD | RTLD_NOW);
+  const char* missing = nullptr;
+#define HSTUJIT_FIND(name, ...) \
+  if (!find(library, #name, found.name)) missing = #name;
+  HSTUJIT_TORCH_CONSTANTS(HSTUJIT_FIND)
+  HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_FIND)
+  HSTUJIT_FIND(aoti_torch_warn)
+#undef HSTUJIT_FIND
+#define HSTUJIT_FIND(name, ...) \
+  if (!find(library, #name, found.name)) find(cuda_library, #name, found.name);
+  HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_FIND)
+#undef HSTUJIT_FIND
+  if (!find(library, "_ZN2at13globalContextEv", found.global_context) ||
+      !find(library, "_ZNK2at7Context23deterministicAlgorithmsEv", found.deterministic_algorithms) ||
+      !find(library, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", found.deterministic_algorithms_warn_only))
+    missing = "at::globalContext";
+  if (missing)
+    throw std::runtime_error(std::string(kCpuLibrary) + " has no function " + missing +
+                             "; this library needs PyTorch 2.10 or newer");
+}
+
+void implement(std::size_t index, const char* name) {
+  State& opened = state();
+  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
+    check(opened.functions.torch_library_impl(library, name, kKernels[index], kTorchVersion), "torch_library_impl");
+}
+
+void copy_kernel(StableIValue* stack, std::uint64_t, std::uint64_t) { copy(stack); }
+
+void register_operators(State& opened) {
+  find_functions(opened.functions);
+  const Functions& torch = opened.functions;
+  TorchLibraryHandle definitions = nullptr;
+  check(torch.aoti_torch_library_init_def(kNamespace, kFile, 0, &definitions), "aoti_torch_library_init_def");
+  check(torch.aoti_torch_library_init_impl(kNamespace, "CPU", kFile, 0, &opened.cpu), "aoti_torch_library_init_impl");
+  check(torch.aoti_torch_library_init_impl(kNamespace, "CUDA", kFile, 0, &opened.cuda), "aoti_torch_library_init_impl");
+  std::vector<Operator> all = all_operators();
+  if (all.size() > kMaxOperators) throw std::logic_error("there are more operators than this library has room for");
+  for (Operator& op : all) {
+    const std::size_t index = opened.count++;
+    opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(op), {}});
+    const Operator& kept = opened.operators[index]->op;
+    check(torch.aoti_torch_library_def(definitions, kept.schema.c_str()), "aoti_torch_library_def");
+    implement(index, kept.name.c_str());
+  }
+  check(torch.aoti_torch_library_def(definitions, "_copy(Tensor tensor) -> Tensor"), "aoti_torch_library_def");
+  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
+    check(torch.torch_library_impl(library, "_copy", copy_kernel, kTorchVersion), "torch_library_impl");
+}
+
+// Runs when the library is loaded, by dlopen, torch.ops.load_library, or as one that a program is linked to.
+[[gnu::constructor]] void load() {
+  State& opened = state();
+  try {
+    register_operators(opened);
+    opened.why_not.clear();
+  } catch (const std::exception& error) {
+    opened.why_not = error.what();
+  }
 }
 
 }  // namespace
 
 const Functions& functions() { return state().functions; }
 Registered& registered(std::size_t index) { return *state().operators[index]; }
-Python& python() { return state().python; }
 const hstujit_torch_callbacks& callbacks() { return state().callbacks; }
+void set_view(int (*view)(void*, DLTensor*)) { state().functions.dltensor_from_py_object = view; }
 
-std::int32_t determinism() {
-  const Functions& torch = functions();
-  if (!torch.global_context) return callbacks().determinism();
-  const void* const context = torch.global_context();
-  if (!torch.deterministic_algorithms(context)) return HSTUJIT_TORCH_ANY;
-  return torch.deterministic_algorithms_warn_only(context) ? HSTUJIT_TORCH_PREFERRED : HSTUJIT_TORCH_DETERMINISTIC;
+Failure& failure() {
+  thread_local Failure last;
+  return last;
 }
 
-void check_callback(std::int32_t failed) {
-  if (failed) throw std::runtime_error(error_text());
+void throw_failure(std::int32_t status, std::string sentence) {
+  failure() = {sentence, status};
+  throw std::runtime_error(std::move(sentence));
 }
 
-void check_status(std::int32_t op, hstujit_status status) {
+void check_callback(bool failed) {
+  if (failed) throw std::runtime_error(failure().sentence);
+}
+
+bool is_not_deterministic() {
+  return std::string_view(hstujit_last_error()).find(kNotDeterministic) != std::string_view::npos;
+}
+
+void check_status(std::string_view name, hstujit_status status) {
   if (status == HSTUJIT_OK) return;
-  check_callback(callbacks().failed(op, status));
-  throw std::runtime_error(hstujit_last_error());
+  if (!is_not_deterministic() || determinism() == Determinism::kAny) throw_failure(status, hstujit_last_error());
+  throw_failure(HSTUJIT_UNSUPPORTED, "hstujit::" + std::string(name) +
+                                         " does not have a deterministic implementation, but you set "
+                                         "'torch.use_deterministic_algorithms(True)' (" +
+                                         hstujit_last_error() + ")");
+}
+
+hstujit_context* context() {
+  State& opened = state();
+  if (opened.callbacks.context) {
+    hstujit_context* const given = opened.callbacks.context();
+    check_callback(given == nullptr);
+    return given;
+  }
+  std::call_once(opened.context_made, [&] { check_status("", hstujit_context_create(nullptr, &opened.context)); });
+  return opened.context;
+}
+
+void warn(const char* text) {
+  if (callbacks().warn)
+    check_callback(callbacks().warn(text) != 0);
+  else
+    functions().aoti_torch_warn("", kFile, 0, text);
+}
+
+Determinism determinism() {
+  const Functions& torch = functions();
+  const void* const context = torch.global_context();
+  if (!torch.deterministic_algorithms(context)) return Determinism::kAny;
+  return torch.deterministic_algorithms_warn_only(context) ? Determinism::kPreferred : Determinism::kDeterministic;
 }
 
 }  // namespace hstujit::torch
@@ -109,112 +201,58 @@ using namespace hstujit::torch;
 
 extern "C" {
 
-// The text of the last failure on this thread.
-HSTUJIT_API const char* hstujit_torch_error() { return error_text().c_str(); }
-HSTUJIT_API void hstujit_torch_set_error(const char* text) { error_text() = text; }
+// Why the operators are not registered with PyTorch; "" where they are.
+HSTUJIT_API const char* hstujit_torch_refusal() { return state().why_not.c_str(); }
 
-// Finds PyTorch's functions in its libraries, which the process has loaded; `cuda` is NULL where there is none. Returns
-// 1 where something is missing, and hstujit_torch_error says what.
-HSTUJIT_API int hstujit_torch_open(const char* cpu, const char* cuda, const hstujit_torch_callbacks* callbacks) {
-  State& opened = state();
-  void* const library = dlopen(cpu, RTLD_NOLOAD | RTLD_NOW);
-  if (!library) return refuse(loader_reason(cpu));
-  void* const cuda_library = cuda ? dlopen(cuda, RTLD_NOLOAD | RTLD_NOW) : nullptr;
-  const char* missing = nullptr;
-#define HSTUJIT_FIND(name, ...) \
-  if (!find(library, #name, opened.functions.name)) missing = #name;
-  HSTUJIT_TORCH_CONSTANTS(HSTUJIT_FIND)
-  HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_FIND)
-#undef HSTUJIT_FIND
-  if (missing) return refuse(std::string(cpu) + " has no function " + missing);
-#define HSTUJIT_FIND(name, ...) \
-  if (!find(library, #name, opened.functions.name)) find(cuda_library, #name, opened.functions.name);
-  HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_FIND)
-#undef HSTUJIT_FIND
-  const bool tells =
-      find(library, "_ZN2at13globalContextEv", opened.functions.global_context) &&
-      find(library, "_ZNK2at7Context23deterministicAlgorithmsEv", opened.functions.deterministic_algorithms) &&
-      find(library, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv",
-           opened.functions.deterministic_algorithms_warn_only);
-  if (!tells) opened.functions.global_context = nullptr;
-  opened.callbacks = *callbacks;
-  for (auto [key, made] : {std::pair("CPU", &opened.cpu), std::pair("CUDA", &opened.cuda)})
-    if (opened.functions.aoti_torch_library_init_impl("hstujit", key, "libhstujit_torch.so", 0, made))
-      return refuse(std::string("PyTorch takes no kernels for ") + key);
-  return 0;
+// The sentence of the last failure on this thread, with its hstujit_status; -1 of one in a callback.
+HSTUJIT_API const char* hstujit_torch_failure(std::int32_t* status) {
+  *status = failure().status;
+  return failure().sentence.c_str();
+}
+// Called by a callback that fails.
+HSTUJIT_API void hstujit_torch_set_error(const char* text) { failure() = {text, kFailedInPython}; }
+
+HSTUJIT_API void hstujit_torch_set_callbacks(const hstujit_torch_callbacks* given) { state().callbacks = *given; }
+
+// How many functions there are; the name of each.
+HSTUJIT_API int hstujit_torch_count() { return static_cast<int>(state().count); }
+HSTUJIT_API const char* hstujit_torch_name(int index) {
+  return registered(static_cast<std::size_t>(index)).op.name.c_str();
+}
+// The schema of a function under another name than its own.
+HSTUJIT_API const char* hstujit_torch_schema(int index) {
+  return registered(static_cast<std::size_t>(index)).op.schema.c_str();
 }
 
-// The number of an operator from now on, or -1.
-HSTUJIT_API int hstujit_torch_add_operator(const hstujit_torch_operator* described) {
-  State& opened = state();
-  const auto& [slot_count, slots, inputs, parameters, rows, outputs, first, axis_count, axes, form_count, forms] =
-      *described;
-  if (opened.count == kMaxOperators || slot_count > kMaxArguments || outputs > kMaxOutputs) {
-    refuse("there are more operators, or arguments of one, than this library has room for");
-    return -1;
+// Makes the kernels of a function those of another operator, too, which PyTorch has in this namespace.
+HSTUJIT_API int hstujit_torch_implement(int index, const char* name) {
+  try {
+    implement(static_cast<std::size_t>(index), name);
+    return 0;
+  } catch (const std::exception& error) {
+    hstujit_torch_set_error(error.what());
+    return 1;
   }
-  auto made = std::make_unique<Registered>();
-  made->index = static_cast<std::int32_t>(opened.count);
-  made->op = {{slots, slots + slot_count},
-              {axes, axes + axis_count},
-              {forms, forms + form_count},
-              inputs,
-              parameters,
-              rows,
-              outputs,
-              first};
-  opened.operators[opened.count] = std::move(made);
-  return static_cast<int>(opened.count++);
 }
 
-// Makes the kernels of operator `op` those of an operator that PyTorch has.
-HSTUJIT_API int hstujit_torch_implement(int op, const char* name) {
-  State& opened = state();
-  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
-    if (opened.functions.torch_library_impl(library, name, kKernels[static_cast<std::size_t>(op)], kTorchVersion))
-      return refuse(std::string("PyTorch takes no kernel of ") + name);
-  return 0;
+// Finds Python's functions in the process, so that operators can be called without the dispatcher, and takes what is
+// needed of Python and PyTorch, a dict (python_objects.h). 1 where something is missing. The caller holds the GIL.
+HSTUJIT_API int hstujit_torch_open_python(PyObject* objects) {
+  try {
+    open_python(objects);
+    return 0;
+  } catch (const std::exception& error) {
+    hstujit_torch_set_error(error.what());
+    return 1;
+  }
 }
 
-// Finds Python's functions in the process, so that operators can be called without the dispatcher. Returns 1 where
-// there is one missing, and hstujit_torch_error says which.
-HSTUJIT_API int hstujit_torch_open_python(const hstujit_torch_python* objects) {
-  Python& opened = python();
-  void* const process = dlopen(nullptr, RTLD_NOW);
-  const char* missing = nullptr;
-#define HSTUJIT_FIND(result, name, arguments) \
-  if (!find(process, #name, opened.functions.name)) missing = #name;
-  HSTUJIT_PYTHON_FUNCTIONS(HSTUJIT_FIND)
-#undef HSTUJIT_FIND
-  if (missing) return refuse(std::string("Python has no function ") + missing);
-  opened.objects = *objects;
-  for (std::int32_t i = 0; i < objects->guard_count; ++i)
-    opened.guards.push_back(static_cast<PyObject*>(objects->guards[i]));
-  opened.profilers = static_cast<std::size_t>(objects->profiler_count);
-  state().functions.dltensor_from_py_object = objects->dltensor_from_py_object;
-  return 0;
-}
-
-// How Python calls operator `op`. Texts among the defaults are there as long as the process.
-HSTUJIT_API void hstujit_torch_set_names(int op, const hstujit_torch_names* given) {
-  const std::size_t count = registered(static_cast<std::size_t>(op)).op.slots.size();
-  Names& names = state().names[static_cast<std::size_t>(op)];
-  for (std::size_t i = 0; i < count; ++i) names.names.push_back(static_cast<PyObject*>(given->names[i]));
-  names.defaults.assign(given->defaults, given->defaults + count);
-  names.positional = static_cast<std::size_t>(given->positional);
-  for (std::int32_t i = 0; i < given->override_count; ++i)
-    names.overrides.push_back(static_cast<PyObject*>(given->overrides[i]));
-  names.otherwise = static_cast<PyObject*>(given->otherwise);
-}
-
-// What Python makes a function of, with METH_FASTCALL and METH_KEYWORDS, bound to the number of an operator; to -1 less
-// it for a kernel of autograd's.
-HSTUJIT_API PyObject* hstujit_torch_call(PyObject* op, PyObject* const* values, std::ptrdiff_t positional,
-                                         PyObject* keywords) {
-  const long long number = python().functions.PyLong_AsLongLong(op);
-  const auto index = static_cast<std::size_t>(number < 0 ? -1 - number : number);
-  const Caller caller = number < 0 ? Caller::kKernel : Caller::kAnyone;
-  return call_directly(index, caller, state().names[index], {values, static_cast<std::size_t>(positional), keywords});
+// A function of Python with the arguments of a schema. `otherwise` is called where PyTorch's dispatcher has to decide:
+// with whether autograd is to record the call, why it failed or None, the tuple of its arguments, and the dict of its
+// keywords. For a kernel of autograd's there is none: the function returns NotImplemented then. The caller holds the
+// GIL.
+HSTUJIT_API PyObject* hstujit_torch_function(int index, PyObject* otherwise) {
+  return make_function(static_cast<std::size_t>(index), otherwise);
 }
 
 // Forgets every plan: they are of another context from now on.
@@ -226,33 +264,6 @@ HSTUJIT_API void hstujit_torch_forget() {
 // How many plans of each operator are kept, 1 or more.
 HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::keep_plans(static_cast<std::size_t>(most)); }
 
-// In a callback, for the plan that it was given.
-HSTUJIT_API int hstujit_torch_set_plan(void* to, const hstujit_torch_plan* from, std::int32_t outputs) {
-  const std::span arguments(from->arguments, static_cast<std::size_t>(from->argument_count));
-  const auto is_too_large = [](const hstujit_torch_argument& argument) { return argument.rank > kMaxRank; };
-  if (arguments.size() > kMaxArguments || std::ranges::any_of(arguments, is_too_large))
-    return refuse("a launch has more arguments, or an argument more axes, than this library has room for");
-  Plan& plan = *static_cast<Plan*>(to);
-  plan.owner = from->owner;
-  plan.arguments.assign(arguments.begin(), arguments.end());
-  plan.schema_outputs.assign(from->schema_outputs, from->schema_outputs + outputs);
-  plan.program.assign(from->program, from->program + from->program_length);
-  plan.max_rows = from->max_rows;
-  plan.needs_handles = from->needs_handles != 0;
-  return 0;
-}
-
-// Adds the op of an alignment at its place, largest first, unless another thread has done so. `alignments` are those of
-// the tensors of a launch.
-HSTUJIT_API void hstujit_torch_add_op(void* to, int place, hstujit_op* op, const std::int32_t* alignments, int count,
-                                      int is_last) {
-  if (place >= Plan::kMaxAlignments) return;
-  auto made = std::make_unique<AlignedOp>(op, std::span(alignments, static_cast<std::size_t>(count)), is_last != 0);
-  AlignedOp* none = nullptr;
-  if (static_cast<Plan*>(to)->ops[static_cast<std::size_t>(place)].compare_exchange_strong(none, made.get()))
-    static_cast<void>(made.release());
-}
-
 // For tests: puts another function in the place of one of PyTorch's, and returns that one; NULL where this library
 // calls none of that name.
 HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
@@ -261,7 +272,6 @@ HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
   if (std::string_view(name) == #member) \
     return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
   HSTUJIT_REPLACE(dltensor_from_py_object)
-  HSTUJIT_REPLACE(global_context)
   HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)

@@ -14,54 +14,69 @@
 
 #include "hstujit/hstujit.h"
 #include "python/native/arguments.h"
-#include "python/native/interface.h"
 
 namespace hstujit::torch {
 
-const hstujit_torch_callbacks& callbacks();
-
-// Throws with what a callback said where it failed.
-void check_callback(std::int32_t failed);
-// Throws with the sentence of a status of the library, about the operator `op`.
-void check_status(std::int32_t op, hstujit_status status);
-
-// An op of an instance, for tensors of one alignment.
-class AlignedOp {
+// An op of a call, with the lengths that it was prepared for.
+class PreparedOp {
  public:
-  AlignedOp(hstujit_op* op, std::span<const std::int32_t> alignments, bool is_last);
+  explicit PreparedOp(hstujit_op* op) : op_(op) {}
 
   hstujit_op* op() const { return op_; }
-  bool can_read(const std::uint64_t* bits) const;
-  // `number`: the operator's, for an error.
-  void prepare(std::int32_t number, std::int64_t max_seq_len, std::int32_t device);
+  bool is_prepared(std::int64_t max_seq_len, std::int32_t device);
+  void add(std::int64_t max_seq_len, std::int32_t device);
 
  private:
   static constexpr std::size_t kMaxPrepared = 4096;  // lengths that are remembered; preparing again is cheap
 
-  hstujit_op* op_;  // kept by the owner of the plan
-  std::vector<std::int32_t> alignments_;
-  bool is_last_;  // there is none of a smaller alignment: the library says what it does not like
+  hstujit_op* op_;  // the call's
   std::atomic<std::uint64_t> latest_{0};
   std::shared_mutex mutex_;
   std::unordered_set<std::uint64_t> prepared_;
 };
 
-struct Plan {
-  Plan() = default;
+// One argument of a launch, in its order.
+struct LaunchArgument {
+  hstujit_kind kind;
+  int source;          // an input, or -1 - n: the output n
+  int rank;            // of a tensor
+  DLDataType type;     // of a tensor
+  std::int32_t dtype;  // PyTorch's, of outputs
+  int row_elements;    // outputs: rows begin at multiples of so many elements
+};
+
+// A number of rows that sizes of outputs follow from.
+struct RowSource {
+  int rows;     // the keyword, of Operator::rows; -1: the last element of offsets
+  int offsets;  // the input
+};
+
+// What follows from the data types, sizes and parameters of a call.
+class Plan {
+ public:
+  // Takes the call.
+  Plan(const Operator& op, hstujit_call* call);
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
-  static constexpr int kMaxAlignments = 8;
+  hstujit_call* call() const { return call_.load(std::memory_order_acquire); }
+  // Launches from now on are those of another call with the same signature, which it takes.
+  void replace(hstujit_call* call);
+  PreparedOp& prepared(hstujit_op* op);
 
-  std::int64_t owner = -1;
-  std::vector<hstujit_torch_argument> arguments;
-  std::vector<std::int32_t> schema_outputs;
-  std::vector<std::int64_t> program;
-  std::int32_t max_rows = -1;
+  std::vector<LaunchArgument> arguments;
+  std::vector<int> schema_outputs;  // of each output of the schema the one of the launch, -1: without elements
+  std::vector<RowSource> rows;
+  int max_rows = -1;           // the input that hstujit_prepare is for, -1: none
   bool needs_handles = false;  // a size of an output is an element of a tensor
-  // A prefix of all alignments there are, from the largest on. Entries are added and stay.
-  std::array<std::atomic<AlignedOp*>, kMaxAlignments> ops{};
+
+ private:
+  static constexpr int kMaxOps = 16;  // alignments of two calls
+
+  std::atomic<hstujit_call*> call_;
+  std::atomic<hstujit_call*> replaced_{nullptr};         // launches may still run it
+  std::array<std::atomic<PreparedOp*>, kMaxOps> ops_{};  // a prefix; entries are added and stay
 };
 
 // The plans of one operator, keep_plans() of them at most. A plan that was used since the table looked at it last stays

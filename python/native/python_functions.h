@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+struct PyMethodDef;
 struct PyObject;
 struct PyThreadState;
 
@@ -37,6 +38,11 @@ struct PyThreadState;
   X(PyObject*, PyList_GetItem, (PyObject*, std::ptrdiff_t))                      \
   X(PyObject*, PyList_AsTuple, (PyObject*))                                      \
   X(int, PySet_Contains, (PyObject*, PyObject*))                                 \
+  X(PyObject*, PyDict_GetItemString, (PyObject*, const char*))                   \
+  X(PyObject*, PyLong_FromLongLong, (long long))                                 \
+  X(PyObject*, PyUnicode_InternFromString, (const char*))                        \
+  X(PyObject*, PyCFunction_NewEx, (PyMethodDef*, PyObject*, PyObject*))          \
+  X(void*, PyCapsule_GetPointer, (PyObject*, const char*))                       \
   X(PyObject*, PyCapsule_New, (void*, const char*, void (*)(PyObject*)))
 
 namespace hstujit::torch {

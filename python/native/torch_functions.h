@@ -21,14 +21,28 @@ using AOTITorchError = std::int32_t;
 using StableIValue = std::uint64_t;
 
 // Without arguments: a constant of this PyTorch.
-#define HSTUJIT_TORCH_CONSTANTS(X) \
-  X(aoti_torch_dtype_bfloat16)     \
-  X(aoti_torch_dtype_float16)      \
-  X(aoti_torch_dtype_float32)      \
-  X(aoti_torch_dtype_int32)        \
-  X(aoti_torch_dtype_int64)        \
-  X(aoti_torch_dtype_uint8)        \
-  X(aoti_torch_device_type_cpu)    \
+#define HSTUJIT_TORCH_CONSTANTS(X)    \
+  X(aoti_torch_dtype_uint8)           \
+  X(aoti_torch_dtype_uint16)          \
+  X(aoti_torch_dtype_uint32)          \
+  X(aoti_torch_dtype_uint64)          \
+  X(aoti_torch_dtype_int8)            \
+  X(aoti_torch_dtype_int16)           \
+  X(aoti_torch_dtype_int32)           \
+  X(aoti_torch_dtype_int64)           \
+  X(aoti_torch_dtype_bool)            \
+  X(aoti_torch_dtype_bfloat16)        \
+  X(aoti_torch_dtype_float16)         \
+  X(aoti_torch_dtype_float32)         \
+  X(aoti_torch_dtype_float64)         \
+  X(aoti_torch_dtype_float8_e5m2)     \
+  X(aoti_torch_dtype_float8_e4m3fn)   \
+  X(aoti_torch_dtype_float8_e5m2fnuz) \
+  X(aoti_torch_dtype_float8_e4m3fnuz) \
+  X(aoti_torch_dtype_complex32)       \
+  X(aoti_torch_dtype_complex64)       \
+  X(aoti_torch_dtype_complex128)      \
+  X(aoti_torch_device_type_cpu)       \
   X(aoti_torch_device_type_cuda)
 
 // Name and arguments; the result of each is an AOTITorchError, 0 where it went well.
@@ -45,6 +59,7 @@ using StableIValue = std::uint64_t;
                                std::int32_t, AtenTensorHandle*))                                                   \
   X(aoti_torch__reinterpret_tensor,                                                                                \
     (AtenTensorHandle, std::int64_t, const std::int64_t*, const std::int64_t*, std::int64_t, AtenTensorHandle*))   \
+  X(aoti_torch_copy_, (AtenTensorHandle, AtenTensorHandle, std::int32_t))                                          \
   X(aoti_torch_item_int32, (AtenTensorHandle, std::int32_t*))                                                      \
   X(aoti_torch_item_int64, (AtenTensorHandle, std::int64_t*))                                                      \
   X(aoti_torch_delete_tensor_object, (AtenTensorHandle))                                                           \
@@ -54,12 +69,17 @@ using StableIValue = std::uint64_t;
   X(aoti_torch_get_current_device_index, (std::int32_t*))                                                          \
   X(aoti_torch_create_device_guard, (std::int32_t, DeviceGuardHandle*))                                            \
   X(aoti_torch_delete_device_guard, (DeviceGuardHandle))                                                           \
+  X(aoti_torch_library_init_def, (const char*, const char*, std::uint32_t, TorchLibraryHandle*))                   \
+  X(aoti_torch_library_def, (TorchLibraryHandle, const char*))                                                     \
   X(aoti_torch_library_init_impl, (const char*, const char*, const char*, std::uint32_t, TorchLibraryHandle*))     \
   X(torch_library_impl,                                                                                            \
     (TorchLibraryHandle, const char*, void (*)(StableIValue*, std::uint64_t, std::uint64_t), std::uint64_t))
 
-// Of libtorch_cuda, which a PyTorch without CUDA has not; and what later versions have.
+// Of libtorch_cuda and of the CUDA runtime that it is linked to, which a PyTorch without CUDA has not; and what later
+// versions have.
 #define HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(X)                     \
+  X(cudaSetDevice, (int))                                       \
+  X(cudaStreamIsCapturing, (void*, std::int32_t*))              \
   X(aoti_torch_is_defined, (AtenTensorHandle, bool*))           \
   X(aoti_torch_get_current_cuda_stream, (std::int32_t, void**)) \
   X(torch_delete_stable_ivalue, (StableIValue*)) /* since 2.13 */
@@ -74,8 +94,9 @@ struct Functions {
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_MEMBER)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_MEMBER)
 #undef HSTUJIT_MEMBER
-  // at::globalContext() and two functions of at::Context, which the stable interface lacks. nullptr in a PyTorch that
-  // does not export them.
+  // Prints a warning, as PyTorch's own are printed.
+  void (*aoti_torch_warn)(const char* function, const char* file, std::uint32_t line, const char* text) = nullptr;
+  // at::globalContext() and two functions of at::Context, which the stable interface lacks.
   void* (*global_context)() = nullptr;
   bool (*deterministic_algorithms)(const void* context) = nullptr;
   bool (*deterministic_algorithms_warn_only)(const void* context) = nullptr;

@@ -13,6 +13,7 @@ namespace hstujit::capi {
 namespace {
 
 thread_local std::string last_error;
+thread_local ErrorFields last_fields;
 thread_local bool without_memory = false;  // for the sentence, too
 constexpr char kWithoutMemory[] = "the host's memory is used up";
 
@@ -21,6 +22,7 @@ constexpr char kWithoutMemory[] = "the host's memory is used up";
 hstujit_status finish(const Status& status) noexcept {
   try {
     last_error = status.message();
+    last_fields = status.fields() == nullptr ? ErrorFields{} : *status.fields();
     without_memory = false;
     return static_cast<hstujit_status>(status.code());
   } catch (const std::bad_alloc&) {
@@ -95,6 +97,21 @@ const char* hstujit_version(void) { return hstujit::library_version().data(); }
 
 const char* hstujit_last_error(void) {
   return hstujit::capi::without_memory ? hstujit::capi::kWithoutMemory : hstujit::capi::last_error.c_str();
+}
+
+hstujit_status hstujit_last_error_fields(hstujit_error_fields* fields) {
+  using hstujit::capi::last_fields;
+  if (fields == nullptr) return HSTUJIT_INVALID_ARGUMENT;
+  auto known = HSTUJIT_INIT(hstujit_error_fields);
+  const bool none = hstujit::capi::without_memory;
+  known.argument = none ? "" : last_fields.argument.c_str();
+  known.value = none ? "" : last_fields.value.c_str();
+  known.allowed = none ? "" : last_fields.allowed.c_str();
+  known.hint = none ? "" : last_fields.hint.c_str();
+  // A failure here must not replace what it is asked about.
+  const bool fits =
+      hstujit::capi::write_struct("hstujit_error_fields", known, hstujit::capi::kFirstErrorFields, fields).ok();
+  return fits ? HSTUJIT_OK : HSTUJIT_INVALID_ARGUMENT;
 }
 
 const char* hstujit_status_name(hstujit_status status) {

@@ -15,8 +15,13 @@
 #include "runtime/dispatch/op.h"
 #include "runtime/engine/engine.h"
 
+namespace hstujit::capi {
+class KeptOps;
+}
+
 struct hstujit_context {
   hstujit::EnginePtr engine;
+  std::shared_ptr<hstujit::capi::KeptOps> ops = {};  // of calls
 };
 
 struct hstujit_config {
@@ -52,6 +57,9 @@ inline constexpr size_t kFirstRunOptions = 96;
 inline constexpr size_t kFirstExportOptions = 16;
 inline constexpr size_t kFirstArgument = 24;
 inline constexpr size_t kFirstOpOptions = 24;
+inline constexpr size_t kFirstErrorFields = 40;
+inline constexpr size_t kFirstCallArgument = 40;
+inline constexpr size_t kFirstCallRows = 24;
 
 // Fails unless `size`, the first member of struct `name`, says at least the first published size of that struct, and
 // one that a struct with such members has: one in the midst of a member is none of a caller's of any version.
@@ -76,6 +84,15 @@ Result<T> read_struct(const char* name, const T* given, size_t first) {
   T known{};
   std::memcpy(&known, given, std::min(size, sizeof(T)));
   return known;
+}
+
+// Writes `known` to struct `name` of a caller of any version, who has set its size.
+template <typename T>
+Status write_struct(const char* name, T known, size_t first, T* out) {
+  HSTUJIT_RETURN_IF_ERROR(check_size(name, out->size, first));
+  known.size = out->size;
+  std::memcpy(static_cast<void*>(out), &known, std::min(out->size, sizeof(T)));
+  return {};
 }
 
 // kInvalidArgument for a recording's handle: its buckets are of the recorder's length mode, so only tuning takes one.

@@ -1,6 +1,7 @@
 // Contexts.
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/context_options.h"
+#include "runtime/capi/kept_ops.h"
 
 using namespace hstujit;
 using namespace hstujit::capi;
@@ -13,7 +14,7 @@ hstujit_status hstujit_context_create(const hstujit_context_options* options, hs
     EngineOptions engine_options;
     if (options != nullptr) HSTUJIT_RETURN_IF_ERROR(read_context_options(options, &engine_options));
     HSTUJIT_ASSIGN_OR_RETURN(EnginePtr engine, Engine::create(std::move(engine_options)));
-    *out = new hstujit_context{std::move(engine)};
+    *out = new hstujit_context{std::move(engine), std::make_shared<KeptOps>()};
     return {};
   });
 }

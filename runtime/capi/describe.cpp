@@ -31,6 +31,15 @@ std::string_view kind_name(EnvKind kind) {
   return "";
 }
 
+Result<std::string> operators_text() {
+  Json list = Json::array();
+  for (const std::string_view op : operator_names()) {
+    HSTUJIT_ASSIGN_OR_RETURN(const OperatorCall call, operator_call(op));
+    list.push_back({{"op", op}, {"parameters", operator_schema(op)}, {"calls", calls_json(call)}});
+  }
+  return dump_json(list);
+}
+
 }  // namespace
 
 extern "C" {
@@ -38,12 +47,10 @@ extern "C" {
 hstujit_status hstujit_operators(hstujit_text* out) {
   return guarded([&]() -> Status {
     HSTUJIT_REQUIRE(out, "where the text goes");
-    Json list = Json::array();
-    for (const std::string_view op : operator_names()) {
-      HSTUJIT_ASSIGN_OR_RETURN(const OperatorCall call, operator_call(op));
-      list.push_back({{"op", op}, {"parameters", operator_schema(op)}, {"calls", calls_json(call)}});
-    }
-    return give_text(dump_json(list), out);
+    // Kept, because every binding of a process asks for the text, which takes 40 ms to make. Never destroyed.
+    static const Result<std::string>& kept = *new Result<std::string>(operators_text());
+    HSTUJIT_RETURN_IF_ERROR(kept.status());
+    return give_text(*kept, out);
   });
 }
 

@@ -1,4 +1,6 @@
 // Ops: from JSON to a launch.
+#include "runtime/capi/op.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +22,10 @@ namespace {
 
 constexpr int64_t kUsualLength = 1024;
 
+}  // namespace
+
+namespace hstujit::capi {
+
 Result<Direction> read_direction(const hstujit_direction& given) {
   const int value = number_of(given);
   if (value == HSTUJIT_FORWARD) return Direction::kForward;
@@ -36,15 +42,21 @@ Result<Backend> read_backend(const hstujit_backend& given) {
                                             "; it must be HSTUJIT_BACKEND_CUDA (0) or HSTUJIT_BACKEND_HOST (1)");
 }
 
-Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
-  HSTUJIT_ASSIGN_OR_RETURN(auto op, Op::create(context->engine, std::move(options)));
-  *out = new hstujit_op{std::move(op)};
-  return {};
+hstujit_kind kind_of(const Argument& argument) {
+  if (argument.kind == ArgumentKind::kTensor) return HSTUJIT_TENSOR;
+  return argument.kind == ArgumentKind::kFloat ? HSTUJIT_FLOAT : HSTUJIT_INT;
+}
+
+Result<Restriction> read_restriction(const Engine& engine, int deterministic) {
+  if (deterministic != 0 && deterministic != 1)
+    return Status(Code::kInvalidArgument, fmt::format("deterministic is {}; it must be 0 or 1", deterministic));
+  Restriction restriction;
+  restriction.deterministic = deterministic == 1 || engine.deterministic();
+  return restriction;
 }
 
 // An instance of its own needs neither a name nor lengths: those matter to tuning only.
-Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
-  HSTUJIT_ASSIGN_OR_RETURN(Json json, parse_json_text(text, "op"));
+Result<Instance> read_instance(Json json, std::vector<int64_t>* listed) {
   if (!json.is_object()) return value_error("op", json, "a JSON object with \"op\"");
   const bool lists_lengths = json.contains("max_seq_len");
   if (!json.contains("name")) json["name"] = "op";
@@ -61,6 +73,16 @@ Result<Instance> read_instance(const char* text, std::vector<int64_t>* listed) {
   return instance;
 }
 
+}  // namespace hstujit::capi
+
+namespace {
+
+Status create(hstujit_context* context, OpOptions options, hstujit_op** out) {
+  HSTUJIT_ASSIGN_OR_RETURN(auto op, Op::create(context->engine, std::move(options)));
+  *out = new hstujit_op{std::move(op)};
+  return {};
+}
+
 Status no_such_argument(const Op& op, const char* name) {
   std::vector<std::string_view> names;
   for (const Argument& argument : op.signature()) names.push_back(argument.name);
@@ -75,14 +97,13 @@ Status create_of_instance(hstujit_context* context, const char* json, const hstu
   HSTUJIT_REQUIRE(context, "a handle of hstujit_context_create");
   HSTUJIT_REQUIRE(json, "the JSON of one instance");
   HSTUJIT_REQUIRE(out, "where the handle goes");
-  if (deterministic != 0 && deterministic != 1)
-    return Status(Code::kInvalidArgument, fmt::format("deterministic is {}; it must be 0 or 1", deterministic));
   OpOptions options;
+  HSTUJIT_ASSIGN_OR_RETURN(options.restriction, read_restriction(*context->engine, deterministic));
   HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
   HSTUJIT_ASSIGN_OR_RETURN(options.backend, read_backend(backend));
-  HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, &options.listed));
+  HSTUJIT_ASSIGN_OR_RETURN(Json instance, parse_json_text(json, "op"));
+  HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(std::move(instance), &options.listed));
   options.length_mode = context->engine->length_mode();
-  options.restriction.deterministic = deterministic == 1 || context->engine->deterministic();
   return create(context, std::move(options), out);
 }
 
@@ -130,7 +151,8 @@ hstujit_status hstujit_instance_signature(const char* json, hstujit_direction di
     HSTUJIT_REQUIRE(out, "where the text goes");
     OpOptions options;
     HSTUJIT_ASSIGN_OR_RETURN(options.direction, read_direction(direction));
-    HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(json, &options.listed));
+    HSTUJIT_ASSIGN_OR_RETURN(Json instance, parse_json_text(json, "op"));
+    HSTUJIT_ASSIGN_OR_RETURN(options.instance, read_instance(std::move(instance), &options.listed));
     // Creating an op checks the signature; only preparing and launching need the engine.
     HSTUJIT_ASSIGN_OR_RETURN(const auto op, Op::create(nullptr, std::move(options)));
     return give_text(dump_json(signature_json(op->signature())), out);
@@ -184,9 +206,7 @@ hstujit_status hstujit_op_argument_at(const hstujit_op* op, int position, hstuji
     hstujit_argument known = HSTUJIT_INIT(hstujit_argument);
     known.size = size;
     known.name = described.name.c_str();
-    known.kind = described.kind == ArgumentKind::kTensor  ? HSTUJIT_TENSOR
-                 : described.kind == ArgumentKind::kFloat ? HSTUJIT_FLOAT
-                                                          : HSTUJIT_INT;
+    known.kind = kind_of(described);
     known.output = described.role == ArgumentRole::kOutput ? 1 : 0;
     std::memcpy(argument, &known, std::min(size, sizeof(known)));
     return {};

@@ -114,9 +114,6 @@ void Engine::read_settings(EngineOptions& options) {
   take(Env::kDump, environment_.choices(Env::kDump), dump_);
   take(Env::kCompileJobs, compile_jobs_from(environment_), compile_jobs_);
   take(Env::kOverride, override_from(environment_), override_fields_);
-  // Read by the Python package alone, but no process goes on with a value that is not allowed.
-  std::string torch_dispatch;
-  take(Env::kTorchDispatch, environment_.choice(Env::kTorchDispatch), torch_dispatch);
   if (environment_.is_set(Env::kFrozen))
     accept(Env::kFrozen,
            freeze(environment_.text(Env::kFrozen), !options.has_counterpart).with_context("HSTUJIT_FROZEN"));

@@ -7,49 +7,17 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "compiler/spec/limits.h"
 #include "runtime/launch/arguments.h"
+#include "runtime/launch/data_type_name.h"
 
 namespace hstujit {
 
 namespace {
 
 using Kind = ArgumentFailure::Kind;
-
-// As configs call it, and one that they have not in the same way. The Python package has the same table
-// (python/hstujit/_dlpack.py), so that a type has one name in sentences, whoever says them.
-std::string dtype_text(const DLDataType& type) {
-  struct Kind {
-    std::string_view name;
-    bool with_bits;
-  };
-  constexpr Kind kKinds[] = {{"int", true},
-                             {"uint", true},
-                             {"fp", true},
-                             {"handle", true},
-                             {"bf", true},
-                             {"complex", true},
-                             {"bool", false},
-                             {"float8_e3m4", false},
-                             {"float8_e4m3", false},
-                             {"float8_e4m3b11fnuz", false},
-                             {"float8_e4m3fn", false},
-                             {"float8_e4m3fnuz", false},
-                             {"float8_e5m2", false},
-                             {"float8_e5m2fnuz", false},
-                             {"float8_e8m0fnu", false},
-                             {"float6_e2m3fn", false},
-                             {"float6_e3m2fn", false},
-                             {"float4_e2m1fn", false}};
-  std::string text = fmt::format("DLPack type {} of {} bits", type.code, type.bits);
-  if (type.code < std::size(kKinds)) {
-    const Kind& kind = kKinds[type.code];
-    text = kind.with_bits ? fmt::format("{}{}", kind.name, type.bits) : std::string(kind.name);
-  }
-  if (type.lanes != 1) text += fmt::format("x{}", type.lanes);
-  return text;
-}
 
 std::string place_text(int device_type) {
   switch (device_type) {
@@ -172,8 +140,9 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
       text = fmt::format("{} has a null data pointer; only an empty tensor may", argument.name);
       break;
     case Kind::kInnerStride:
-      text = fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value);
-      break;
+      return Status(Code::kInvalidArgument,
+                    fmt::format("{} is {}; the innermost stride must be 1", stride_name(), failure.value),
+                    {stride_name(), fmt::to_string(failure.value), "1", ""});
     case Kind::kNegativeStride:
       text = fmt::format("{} is {}; it must be 0 or more", stride_name(), failure.value);
       break;
@@ -233,7 +202,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
                          to_string(argument.range));
       break;
   }
-  return Status(Code::kInvalidArgument, text);
+  return Status(Code::kInvalidArgument, std::move(text), {argument.name, "", "", ""});
 }
 
 }  // namespace hstujit

@@ -27,6 +27,10 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(hstujit_context_options, deterministic), 48u);
   EXPECT_EQ(sizeof(hstujit_run_options), 112u);
   EXPECT_EQ(sizeof(hstujit_op_options), 24u);
+  EXPECT_EQ(sizeof(hstujit_given), 32u);
+  EXPECT_EQ(sizeof(hstujit_call_argument), 40u);
+  EXPECT_EQ(sizeof(hstujit_call_rows), 24u);
+  EXPECT_EQ(sizeof(hstujit_error_fields), 40u);
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
   EXPECT_EQ(offsetof(hstujit_run_options, seed), 64u);
   EXPECT_EQ(offsetof(hstujit_run_options, progress_user), 88u);

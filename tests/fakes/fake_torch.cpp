@@ -16,6 +16,7 @@ struct FakeTorch {
   std::int32_t workspaces = 0;       // that were allocated: tensors of bytes
   std::int64_t workspace_bytes = 0;  // of the last one
   void* stream = nullptr;
+  std::int32_t capturing = 0;
 } fake;
 
 hstujit::torch::Functions real;
@@ -48,6 +49,13 @@ AOTITorchError delete_device_guard(DeviceGuardHandle) { return 0; }
 AOTITorchError get_current_cuda_stream(std::int32_t, void** stream) {
   ++fake.streams_asked;
   *stream = fake.stream;
+  return 0;
+}
+
+AOTITorchError set_device(int) { return 0; }
+
+AOTITorchError stream_is_capturing(void*, std::int32_t* status) {
+  *status = fake.capturing;
   return 0;
 }
 
@@ -105,6 +113,8 @@ EXPORT void fake_torch_install(Replace replace) {
   HSTUJIT_EXCHANGE(aoti_torch_create_device_guard, create_device_guard);
   HSTUJIT_EXCHANGE(aoti_torch_delete_device_guard, delete_device_guard);
   HSTUJIT_EXCHANGE(aoti_torch_get_current_cuda_stream, get_current_cuda_stream);
+  HSTUJIT_EXCHANGE(cudaSetDevice, set_device);
+  HSTUJIT_EXCHANGE(cudaStreamIsCapturing, stream_is_capturing);
   HSTUJIT_EXCHANGE(aoti_torch_empty_strided, empty_strided);
   HSTUJIT_EXCHANGE(dltensor_from_py_object, dltensor_from_py_object);
 #undef HSTUJIT_EXCHANGE
@@ -124,6 +134,8 @@ EXPORT void fake_torch_remove(Replace replace) {
   HSTUJIT_PUT_BACK(aoti_torch_create_device_guard);
   HSTUJIT_PUT_BACK(aoti_torch_delete_device_guard);
   HSTUJIT_PUT_BACK(aoti_torch_get_current_cuda_stream);
+  HSTUJIT_PUT_BACK(cudaSetDevice);
+  HSTUJIT_PUT_BACK(cudaStreamIsCapturing);
   HSTUJIT_PUT_BACK(aoti_torch_empty_strided);
   HSTUJIT_PUT_BACK(dltensor_from_py_object);
 #undef HSTUJIT_PUT_BACK

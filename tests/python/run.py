@@ -15,7 +15,7 @@ import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
-OPTIONAL = ("there is no GPU", "JAX is not installed", "PyTorch is older than 2.10")
+OPTIONAL = ("there is no GPU", "JAX is not installed")
 
 
 def main(names):

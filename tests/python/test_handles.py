@@ -1,6 +1,7 @@
 """Handles of the library: who destroys them, and what the library calls while the interpreter ends."""
 
 import copy
+import ctypes
 import gc
 import http.server
 import os
@@ -15,14 +16,24 @@ import unittest
 
 import hstujit
 from hstujit import errors
+from hstujit._calls import Call, Given
 from hstujit._handles import Owner
+from hstujit._interface import interface
+from hstujit._structs import DLDataType, DLTensor
 
 CONFIG = [{"name": "a", "op": "silu", "width": 512, "rows": 30}]
 
 
+def integers(count):
+    lengths = DLTensor(ndim=1, dtype=DLDataType(0, 64, 1), shape=(ctypes.c_int64 * 1)(count))
+    return Given({"lengths": lengths}, {}, {}, {})
+
+
 class Owners(unittest.TestCase):
     def test_none_is_copied_or_pickled(self):
-        made = [hstujit.Context(), hstujit.Config(CONFIG), hstujit.Op({"op": "silu", "width": 8})]
+        context = hstujit.Context()
+        call = Call(context, interface("complete_cumsum", "forward"), "host", integers(3))
+        made = [context, hstujit.Config(CONFIG), hstujit.Op({"op": "silu", "width": 8}), call]
         self.assertEqual({type(owner) for owner in made}, set(Owner.__subclasses__()))
         for owner in made:
             for copied in (copy.copy, copy.deepcopy, pickle.dumps, lambda owner: copy.deepcopy([owner])):

@@ -277,7 +277,8 @@ class Configs(Scratch):
              lambda: hstujit.Context(cachedir="x")),
             ("Op: 'dir' is no argument", lambda: hstujit.Op(INSTANCE, dir="forward")),
             ("run: 'heads' is no argument: it may be a field of config; ", lambda: hstujit.run(CONFIG, heads=3)),
-            ("run: 'arch' is no argument; it takes config, ", lambda: hstujit.run(CONFIG, arch="H200")),
+            ("run: 'arch' is no argument, did you mean 'device'?; it takes config, ",
+             lambda: hstujit.run(CONFIG, arch="H200")),
             ("emit: missing a required argument: 'directory'; it takes config, directory, ",
              lambda: hstujit.emit(CONFIG)),
         ):  # fmt: skip
@@ -424,7 +425,7 @@ class Program(unittest.TestCase):
     def test_without_pytorch_its_module_says_what_is_missing(self):
         code = "import sys; sys.modules['torch'] = None; import hstujit.torch"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        self.assertIn("hstujit.torch needs PyTorch 2.6 or newer", run.stderr)
+        self.assertIn("hstujit.torch needs PyTorch 2.10 or newer", run.stderr)
 
     @staticmethod
     def copied(package):

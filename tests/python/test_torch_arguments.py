@@ -234,15 +234,14 @@ class Functions(unittest.TestCase):
             self.refused(
                 f"causal is {value!r}; it must be True or False", lambda value=value: self.attention(causal=value)
             )
-        if hstujit.torch.dispatch == "native":
-            given = dict(self.given, alpha=1.0)
-            for recorded in (False, True):
-                given["q"].requires_grad_(recorded)
-                for name in ("causal", "full_mask"):
-                    self.refused(
-                        f"{name} is None; it must be True or False",
-                        lambda name=name, given=given: torch.ops.hstujit.hstu_attention(**given, **{name: None}),
-                    )
+        given = dict(self.given, alpha=1.0)
+        for recorded in (False, True):
+            given["q"].requires_grad_(recorded)
+            for name in ("causal", "full_mask"):
+                self.refused(
+                    f"{name} is None; it must be True or False",
+                    lambda name=name, given=given: torch.ops.hstujit.hstu_attention(**given, **{name: None}),
+                )
         with self.assertRaisesRegex(errors.InvalidArgumentError, "^time_bucket_fn is 3; it must be a text$"):
             offsets = self.given["seq_offsets"]
             tables = self.x, self.x, offsets, offsets.diff(), torch_cases.tensor(8, 16), torch.arange(8)

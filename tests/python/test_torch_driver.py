@@ -1,6 +1,6 @@
 """The way of a call to a CUDA launch, without a GPU: tensors of the CPU are taken for those of one, and a driver that
 computes nothing takes the launches. HSTUJIT_FAKE_CUDA names that driver (tests/fakes/fake_cuda.h), HSTUJIT_FAKE_TORCH
-the functions that stand in place of PyTorch's where kernels are in C++ (tests/fakes/fake_torch.cpp).
+the functions that stand in place of PyTorch's (tests/fakes/fake_torch.cpp).
 """
 
 import contextlib
@@ -23,47 +23,15 @@ if torch:
     import torch_cases
 
     import hstujit.torch  # noqa: F811
-    from hstujit.torch import _launch, _native
+    from hstujit.torch import _native
 
     ops = torch.ops.hstujit
 
 DRIVER = os.environ.get("HSTUJIT_FAKE_CUDA")
 FUNCTIONS = os.environ.get("HSTUJIT_FAKE_TORCH")
-IS_NATIVE = torch is not None and hstujit.torch.dispatch == "native"
 
 
-class PythonWay:
-    """What PyTorch says of devices and streams is replaced in Python."""
-
-    def __init__(self, test):
-        self.current, self.stream, self.entered, self.workspaces = 0, 0, [], []
-        empty = torch.empty
-
-        def on_the_cpu(*sizes, **options):
-            if torch.device(options.get("device") or "cpu").type != "cuda":
-                return empty(*sizes, **options)  # such as a parameter
-            (size,), dtype = sizes, options["dtype"]
-            self.workspaces.append(size)
-            memory = empty(size + 256, dtype=dtype)
-            return memory[-memory.data_ptr() % 256 :]
-
-        @contextlib.contextmanager
-        def device(index):
-            self.entered.append(index)
-            yield
-
-        for target, name, value in (
-            (torch.Tensor, "get_device", lambda tensor: 0),
-            (torch.cuda, "device", device),
-            (torch, "empty", on_the_cpu),
-            (_launch, "_current_stream", lambda index: self.stream),
-            (_launch, "_current_device", lambda: self.current),
-            (_launch, "_seen", threading.local()),
-        ):
-            replace(test, target, name, value)
-
-
-class NativeWay:
+class Fakes:
     """PyTorch's functions are replaced in the library. A thread of each test has launched nothing yet."""
 
     class Fake(ctypes.Structure):
@@ -74,11 +42,12 @@ class NativeWay:
             ("workspace_count", ctypes.c_int32),
             ("workspace_bytes", ctypes.c_int64),
             ("stream", ctypes.c_void_p),
+            ("capturing", ctypes.c_int32),
         ]
 
     def __init__(self, test):
         functions = ctypes.CDLL(FUNCTIONS)
-        replaced = ctypes.CDLL(str(_native._library.path().parent / _native.FILE)).hstujit_torch_replace
+        replaced = _native.native_library().library.hstujit_torch_replace
         functions.fake_torch_install(replaced)
         test.addCleanup(functions.fake_torch_remove, replaced)
         functions.fake_torch.restype = ctypes.POINTER(self.Fake)
@@ -96,14 +65,8 @@ class NativeWay:
         return [self.fake.workspace_bytes] * self.fake.workspace_count
 
 
-def replace(test, target, name, value):
-    patch = mock.patch.object(target, name, value)
-    patch.start()
-    test.addCleanup(patch.stop)
-
-
 @unittest.skipUnless(
-    torch and DRIVER and (FUNCTIONS or not IS_NATIVE),
+    torch and DRIVER and FUNCTIONS,
     "PyTorch is not installed, or HSTUJIT_FAKE_CUDA or HSTUJIT_FAKE_TORCH names no library",
 )
 class Launches(unittest.TestCase):
@@ -119,10 +82,7 @@ class Launches(unittest.TestCase):
         cls.driver.fake_cuda_stream.restype = ctypes.c_void_p
 
     def setUp(self):
-        self.capturing = False
-        replace(self, torch.cuda, "set_device", lambda index: None)
-        replace(self, torch.cuda, "is_current_stream_capturing", lambda: self.capturing)
-        self.way = NativeWay(self) if IS_NATIVE else PythonWay(self)
+        self.way = Fakes(self)
 
     def run(self, result=None):
         """In a thread of its own, which has launched nothing."""
@@ -176,7 +136,7 @@ class Launches(unittest.TestCase):
         with self.current():
             *tensors, _, alpha = self.arguments()
             ops.hstu_attention(*tensors, 64, alpha)
-            self.capturing = True
+            self.way.capturing = 1
             ops.hstu_attention(*tensors, 64, alpha)
             with self.assertRaisesRegex(errors.NotPreparedError, "max_seq_len is 5000.*capture of a CUDA graph"):
                 ops.hstu_attention(*tensors, 5000, alpha)
@@ -216,6 +176,25 @@ class Launches(unittest.TestCase):
                 torch.use_deterministic_algorithms(is_set)
                 self.gradients_of_a_table()
                 self.assertEqual(self.chosen(lines), [])
+
+    def test_backward_follows_the_flag_of_its_own_time(self):
+        with self.current(), self.kernels() as lines:
+            x, table = torch_cases.tensor(8, 64), torch_cases.tensor(2048, 64).requires_grad_()
+            out = ops.add_positional_embeddings(x, table, 1.0, torch_cases.offsets())
+            torch.use_deterministic_algorithms(True)
+            out.sum().backward()
+            self.assertEqual(self.chosen(lines), ["table_backward"])
+
+    def test_the_flag_counts_through_the_dispatcher_and_in_a_graph(self):
+        call = ops.add_positional_embeddings_backward
+        arguments = torch_cases.tensor(8, 64), 1.0, torch_cases.offsets()
+        compiled = torch.compile(call, backend="eager", fullgraph=True)
+        for way in (call._op, compiled):
+            for is_set, expected in ((False, "table_backward_atomic"), (True, "table_backward")):
+                with self.current(), self.kernels() as lines:
+                    torch.use_deterministic_algorithms(is_set)
+                    way(*arguments, dposition_embeddings_weight_rows=2048)
+                    self.assertEqual(self.chosen(lines), [expected])
 
     def test_a_prescribed_kernel_that_is_not_deterministic(self):
         """Is refused in PyTorch's words, and launched with a warning where PyTorch is only to warn."""

@@ -41,14 +41,14 @@ from hstujit._library import library
 called = []
 def counted(name, function):
     return lambda *arguments: called.append(name) or function(*arguments)
-for name in ("context_create", "op_create_with", "op_from_config", "operators"):
+for name in ("context_create", "call_create", "op_create_with", "op_from_config", "operators"):
     setattr(library, f"hstujit_{name}", counted(name, getattr(library, f"hstujit_{name}")))
 import hstujit.torch
 print(called)
 torch.ops.hstujit.layer_norm(torch.randn(3, 16))
 print(*sorted(set(called)))
 """
-        self.assertEqual(printed(code), "['operators']\ncontext_create op_create_with operators\n")
+        self.assertEqual(printed(code), "['operators']\ncontext_create operators\n")
 
     def test_it_takes_a_fraction_of_the_time_of_pytorch(self):
         """0.3 s of processor time at most, and more on a machine on which PyTorch's own import takes longer."""

@@ -2,14 +2,11 @@
 functions.
 """
 
-import ctypes
 import gc
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -26,12 +23,11 @@ if torch:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     import hstujit.torch  # noqa: F811
+    from hstujit.torch import _native
 
     ops = torch.ops.hstujit
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-IS_RECENT = torch is not None and tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10)
-OLD = "PyTorch is older than 2.10" if torch else "PyTorch is not installed"
 
 
 def run(*command, **options):
@@ -55,37 +51,28 @@ class Seen(TorchDispatchMode if torch else object):
         return function(*arguments, **(keywords or {}))
 
 
-@unittest.skipUnless(IS_RECENT, OLD)
-class Choice(unittest.TestCase):
-    def chosen(self, **variables):
-        code = "import hstujit.torch; print(hstujit.torch.dispatch)"
-        return run(sys.executable, "-c", code, env={**os.environ, **variables})
-
-    def test_kernels_are_in_cpp_unless_a_variable_says_otherwise(self):
-        for value, expected in (("", "native"), ("auto", "native"), ("native", "native"), ("python", "python")):
-            done = self.chosen(HSTUJIT_TORCH_DISPATCH=value)
-            self.assertEqual((done.returncode, done.stdout), (0, expected + "\n"), done.stderr)
-
-    def test_another_value_is_refused(self):
-        done = self.chosen(HSTUJIT_TORCH_DISPATCH="fast")
-        self.assertIn("HSTUJIT_TORCH_DISPATCH is 'fast'; allowed: 'auto', 'native', 'python'", done.stderr)
-        self.assertNotEqual(done.returncode, 0)
-
-
+@unittest.skipUnless(torch, "PyTorch is not installed")
 class Library(unittest.TestCase):
-    def test_what_is_not_loaded_is_named(self):
-        file = _library.path().parent / "libhstujit_torch.so"
-        library = ctypes.CDLL(str(file))
-        library.hstujit_torch_error.restype = ctypes.c_char_p
-        with tempfile.TemporaryDirectory() as folder:
-            there = pathlib.Path(folder) / "there.so"  # of which the loader gives no reason
-            shutil.copy(file, there)
-            for path in (there, there.with_name("none.so")):
-                self.assertEqual(library.hstujit_torch_open(os.fsencode(path), None, None), 1)
-                self.assertIn(os.fsencode(path), library.hstujit_torch_error())
+    def test_a_process_without_pytorch_is_told(self):
+        code = (
+            "import ctypes; library = ctypes.CDLL(%r); library.hstujit_torch_refusal.restype = ctypes.c_char_p; "
+            "print(library.hstujit_torch_refusal().decode())"
+        )
+        file = str(_library.path().parent / "libhstujit_torch.so")
+        done = run(sys.executable, "-c", code % file)
+        self.assertEqual(done.stdout, "PyTorch's libtorch_cpu.so is not loaded\n", done.stderr)
+
+    def test_operators_are_there_once_it_is_loaded(self):
+        file = str(_library.path().parent / "libhstujit_torch.so")
+        code = (
+            f"import torch; torch.ops.load_library({file!r}); x = torch.ones(2, 8); "
+            "print(torch.allclose(torch.ops.hstujit.silu(x), torch.nn.functional.silu(x)))"
+        )
+        done = run(sys.executable, "-c", code)
+        self.assertEqual(done.stdout, "True\n", done.stderr)
 
 
-@unittest.skipUnless(IS_RECENT, OLD)
+@unittest.skipUnless(torch, "PyTorch is not installed")
 class Types(unittest.TestCase):
     def test_functions_have_the_types_of_the_headers_of_pytorch(self):
         compiler = shutil.which("c++") or shutil.which("clang++")
@@ -100,6 +87,7 @@ class Types(unittest.TestCase):
             HSTUJIT_TORCH_CONSTANTS(SAME)
             HSTUJIT_TORCH_FUNCTIONS(SAME)
             SAME(aoti_torch_get_current_cuda_stream)
+            SAME(aoti_torch_warn)
         """
         include = pathlib.Path(torch.__file__).parent / "include"
         command = (
@@ -120,8 +108,6 @@ class Types(unittest.TestCase):
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Dispatch(unittest.TestCase):
-    """The same with kernels in Python."""
-
     def test_modes_and_tensors_of_other_classes_see_the_operator(self):
         x, weight, bias = norm_arguments()
         expected = ops.layer_norm(x, weight, bias)
@@ -349,38 +335,24 @@ class Contexts(unittest.TestCase):
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Plans(unittest.TestCase):
     def test_each_is_made_once_and_forgotten_with_its_context(self):
-        made, x = [], norm_arguments()[0]
-        plan = hstujit.torch._plan.Plan
-        hstujit.set_default_context(hstujit.default_context())
+        asked, x = [], norm_arguments()[0]
+        library = _native.native_library()
         before = hstujit.default_context()
         self.addCleanup(hstujit.set_default_context, before)
-        found = plan.find_sources
 
-        def counted(self, positions):
-            made.append(self.interface.name)
-            return found(self, positions)
+        def counted():
+            asked.append(hstujit.default_context())
+            return asked[-1]
 
-        with mock.patch.object(plan, "find_sources", counted):
+        with mock.patch.object(_native, "default_context", counted):
             for context in (hstujit.Context(), hstujit.Context()):
                 hstujit.set_default_context(context)
-                made.clear()
+                asked.clear()
                 for _ in range(3):
                     ops.layer_norm(x)
                     ops.layer_norm(x[:, :8])
-                self.assertGreaterEqual(made.count("layer_norm"), 2)
-                made.clear()
-                ops.layer_norm(x)
-                self.assertEqual(made, [])
-
-    def test_a_context_keeps_no_more_than_a_number_of_them(self):
-        context, before = hstujit.Context(), hstujit.default_context()
-        self.addCleanup(hstujit.set_default_context, before)
-        hstujit.set_default_context(context)
-        with mock.patch.object(hstujit.torch._launch, "MOST_PLANS", 3):
-            for width in range(8, 72, 8):
-                ops.layer_norm(torch.empty(2, width, device="meta"))
-                self.assertLessEqual(len(context._plans["layer_norm"]), 3)
-        self.assertEqual(len(context._plans["layer_norm"]), 3)
+                self.assertEqual(asked, [context, context])
+        self.assertIs(library.of_thread.context, context)
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")

@@ -107,7 +107,7 @@ class Comparison(unittest.TestCase):
 
 
 @unittest.skipUnless(
-    torch and fakes.DRIVER and (fakes.FUNCTIONS or not fakes.IS_NATIVE),
+    torch and fakes.DRIVER and fakes.FUNCTIONS,
     "PyTorch is not installed, or HSTUJIT_FAKE_CUDA or HSTUJIT_FAKE_TORCH names no library",
 )
 class Frozen(unittest.TestCase):
@@ -116,9 +116,7 @@ class Frozen(unittest.TestCase):
     def test_the_frozen_kernels_are_those_that_a_layer_launches(self):
         layer = STULayer(STULayerConfig(64, 4, 16, 16, output_dropout_ratio=0.0))
         x, offsets = torch_cases.tensor(50, 64).bfloat16().requires_grad_(), torch.tensor([0, 20, 50])
-        for name in ("set_device", "is_current_stream_capturing"):
-            fakes.replace(self, torch.cuda, name, lambda *_: False)
-        fakes.NativeWay(self) if fakes.IS_NATIVE else fakes.PythonWay(self)
+        fakes.Fakes(self)
         driver, context, before = ctypes.CDLL(fakes.DRIVER), ctypes.c_void_p(), hstujit.default_context()
         self.addCleanup(hstujit.set_default_context, before)
         ranks = types.SimpleNamespace(device=torch.device("cuda", 0), from_first=lambda make: make())

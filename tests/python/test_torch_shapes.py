@@ -60,7 +60,7 @@ def axes_of(function, given):
     """Name and axis of each tensor but where its size says the instance: others are wrong beside it then."""
     name = function._schema.name.removeprefix("hstujit::")
     described = hstujit._interface.interface(*hstujit._interface.interfaces()[name])
-    sizes = described.axes(given).values()
+    sizes = ([axis for axis in axes if axis.holds(given)] for _, axes in described.sizes)
     found = (next((axis for axis in axes if given.get(axis.argument) is not None), None) for axes in sizes)
     origins = {(axis.argument, axis.axis) for axis in found if axis}
     for name, tensor in given.items():

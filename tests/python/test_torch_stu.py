@@ -330,7 +330,9 @@ class Layers(unittest.TestCase):
     def test_a_prefill_while_pytorch_traces(self):
         layer = self.make().eval()
         x = torch_cases.tensor(ROWS, 32, seed=49).bfloat16()
-        mode = torch._subclasses.FakeTensorMode(shape_env=torch.fx.experimental.symbolic_shapes.ShapeEnv())
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        mode = torch._subclasses.FakeTensorMode(shape_env=ShapeEnv())
         fake = mode.from_tensor
         with mode, torch.no_grad():
             lengths, offsets = fake(LENGTHS), fake(OFFSETS)

@@ -1,49 +1,33 @@
-#include "tests/python_native/fake_functions.h"
-
-#include <mutex>
+// What plans ask of the library for PyTorch, without PyTorch.
 #include <stdexcept>
 
+#include "python/native/arguments.h"
+#include "python/native/failure.h"
+
 namespace hstujit::torch {
-namespace test {
+namespace {
 
-std::multiset<std::int64_t>& released() {
-  static std::multiset<std::int64_t> owners;
-  return owners;
-}
+std::int32_t no_type() { return 0; }
 
-Functions& fake_functions() {
-  static Functions functions;
-  return functions;
-}
+}  // namespace
 
-hstujit_torch_callbacks& fake_callbacks() {
-  static hstujit_torch_callbacks callbacks = [] {
-    hstujit_torch_callbacks made{};
-    made.release = [](std::int64_t owner) {
-      static std::mutex mutex;
-      const std::lock_guard lock(mutex);
-      released().insert(owner);
-    };
-    made.capturing = [](std::int64_t) { return 0; };
-    made.determinism = [] { return std::int32_t{HSTUJIT_TORCH_ANY}; };
+const Functions& functions() {
+  static const Functions fake = [] {
+    Functions made;
+#define HSTUJIT_SET(name) made.name = no_type;
+    HSTUJIT_TORCH_CONSTANTS(HSTUJIT_SET)
+#undef HSTUJIT_SET
     return made;
   }();
-  return callbacks;
+  return fake;
 }
 
-}  // namespace test
+Determinism determinism() { return Determinism::kAny; }
 
-const Functions& functions() { return test::fake_functions(); }
-const hstujit_torch_callbacks& callbacks() { return test::fake_callbacks(); }
+void throw_failure(std::int32_t, std::string sentence) { throw std::runtime_error(sentence); }
 
-void check_callback(std::int32_t failed) {
-  if (failed) throw std::runtime_error("a callback failed");
-}
-
-std::int32_t determinism() { return callbacks().determinism(); }
-
-void check_status(std::int32_t, hstujit_status status) {
-  if (status != HSTUJIT_OK) throw std::runtime_error(hstujit_last_error());
+void check_status(std::string_view, hstujit_status status) {
+  if (status != HSTUJIT_OK) throw_failure(status, hstujit_last_error());
 }
 
 }  // namespace hstujit::torch

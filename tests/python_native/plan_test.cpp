@@ -2,16 +2,40 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string_view>
 #include <thread>
 
-#include "tests/python_native/fake_functions.h"
+#include "python/native/failure.h"
 
 namespace hstujit::torch {
 namespace {
 
-std::shared_ptr<Plan> plan_of(std::int64_t owner) {
-  auto plan = std::make_shared<Plan>();
-  plan->owner = owner;
+// Numbers of plans that are no more.
+struct Released {
+  std::mutex mutex;
+  std::multiset<int> numbers;
+  std::size_t count(int number) {
+    const std::lock_guard lock(mutex);
+    return numbers.count(number);
+  }
+};
+Released& released() {
+  static Released numbers;
+  return numbers;
+}
+
+// A plan without a call, whose max_rows is its number.
+std::shared_ptr<Plan> plan_of(int number) {
+  static const Operator op{};
+  std::shared_ptr<Plan> plan(new Plan(op, nullptr), [number](Plan* gone) {
+    delete gone;
+    const std::lock_guard lock(released().mutex);
+    released().numbers.insert(number);
+  });
+  plan->max_rows = number;
   return plan;
 }
 
@@ -28,22 +52,22 @@ TEST(PlanTable, TheFirstPlanOfAKeyStays) {
   PlanTable table;
   const auto first = table.keep({7}, plan_of(2), table.generation());
   EXPECT_EQ(table.keep({7}, plan_of(3), table.generation()), first);
-  EXPECT_EQ(test::released().count(3), 1u);
+  EXPECT_EQ(released().count(3), 1u);
 }
 
 TEST(PlanTable, IsBoundedAndGivesBackWhatItDrops) {
   PlanTable table;
-  constexpr std::int64_t kFirst = 1000, kCount = 5000;
-  for (std::int64_t owner = kFirst; owner < kFirst + kCount; ++owner)
+  constexpr int kFirst = 1000, kCount = 5000;
+  for (int owner = kFirst; owner < kFirst + kCount; ++owner)
     table.keep({static_cast<std::uint64_t>(owner)}, plan_of(owner), table.generation());
-  std::int64_t kept = 0;
-  for (std::int64_t owner = kFirst; owner < kFirst + kCount; ++owner) {
+  int kept = 0;
+  for (int owner = kFirst; owner < kFirst + kCount; ++owner) {
     const PlanTable::Key key = {static_cast<std::uint64_t>(owner)};
     const auto plan = table.find(key);
     kept += plan != nullptr;
-    EXPECT_EQ(test::released().count(owner), plan ? 0u : 1u) << owner;
+    EXPECT_EQ(released().count(owner), plan ? 0u : 1u) << owner;
     if (plan) {
-      EXPECT_EQ(plan->owner, owner);
+      EXPECT_EQ(plan->max_rows, owner);
     }
   }
   EXPECT_EQ(kept, 512);
@@ -54,15 +78,15 @@ TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
   PlanTable table;
   const PlanTable::Key used = {1};
   const auto plan = table.keep(used, plan_of(10000), table.generation());
-  std::int64_t kept = 0;
+  int kept = 0;
   for (std::uint64_t i = 2; i <= 100; ++i) {
-    table.keep({i}, plan_of(static_cast<std::int64_t>(10000 + i)), table.generation());
+    table.keep({i}, plan_of(static_cast<int>(10000 + i)), table.generation());
     EXPECT_EQ(table.find(used), plan) << i;
   }
   for (std::uint64_t i = 1; i <= 100; ++i) {
     const PlanTable::Key key = {i};
     kept += table.find(key) != nullptr;
-    EXPECT_EQ(test::released().count(static_cast<std::int64_t>(10000 + i)), table.find(key) ? 0u : 1u) << i;
+    EXPECT_EQ(released().count(static_cast<int>(10000 + i)), table.find(key) ? 0u : 1u) << i;
   }
   EXPECT_EQ(kept, 8);
   PlanTable::keep_plans(512);
@@ -75,9 +99,9 @@ TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
   table.keep({2}, plan_of(20002), table.generation());
   const PlanTable::Key key = {1};
   EXPECT_EQ(table.find(key), nullptr);
-  EXPECT_EQ(test::released().count(20001), 0u);
+  EXPECT_EQ(released().count(20001), 0u);
   plan = nullptr;
-  EXPECT_EQ(test::released().count(20001), 1u);
+  EXPECT_EQ(released().count(20001), 1u);
   PlanTable::keep_plans(512);
 }
 
@@ -88,9 +112,9 @@ TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
   table.forget();
   const PlanTable::Key key = {1};
   EXPECT_EQ(table.find(key), nullptr);
-  EXPECT_EQ(test::released().count(4), 0u);  // a launch may be using it
+  EXPECT_EQ(released().count(4), 0u);  // a launch may be using it
   const auto late = table.keep({1}, plan_of(5), before);
-  EXPECT_EQ(late->owner, 5);
+  EXPECT_EQ(late->max_rows, 5);
   EXPECT_EQ(table.find(key), nullptr);
   const auto now = table.keep({1}, plan_of(6), table.generation());
   EXPECT_EQ(table.find(key), now);
@@ -105,8 +129,8 @@ TEST(PlanTable, ManyThreads) {
       for (std::uint64_t i = 0; i < 2000; ++i) {
         const PlanTable::Key key = {i * (seed + 1) % 97};
         auto plan = table.find(key);
-        if (!plan) plan = table.keep(key, plan_of(static_cast<std::int64_t>(100000 + key[0])), table.generation());
-        ASSERT_EQ(plan->owner, static_cast<std::int64_t>(100000 + key[0]));
+        if (!plan) plan = table.keep(key, plan_of(static_cast<int>(100000 + key[0])), table.generation());
+        ASSERT_EQ(plan->max_rows, static_cast<int>(100000 + key[0]));
         if (i % 100 == 0) table.forget();
       }
     });
@@ -114,34 +138,57 @@ TEST(PlanTable, ManyThreads) {
   PlanTable::keep_plans(512);
 }
 
-TEST(AlignedOp, ReadsTensorsOfItsAlignments) {
-  const std::int32_t alignments[] = {16, 8};
-  const std::uint64_t fits[] = {32, 8}, first_does_not[] = {8, 8}, second_does_not[] = {16, 4};
-  const AlignedOp op(nullptr, alignments, false), last(nullptr, alignments, true);
-  EXPECT_TRUE(op.can_read(fits));
-  EXPECT_FALSE(op.can_read(first_does_not));
-  EXPECT_FALSE(op.can_read(second_does_not));
-  EXPECT_TRUE(last.can_read(second_does_not));  // and the library says what it does not like
+TEST(PreparedOp, RemembersLengthsByDevice) {
+  PreparedOp op(nullptr);
+  EXPECT_FALSE(op.is_prepared(64, 0));
+  op.add(64, 0);
+  op.add(128, 1);
+  EXPECT_TRUE(op.is_prepared(64, 0));
+  EXPECT_TRUE(op.is_prepared(128, 1));
+  EXPECT_FALSE(op.is_prepared(64, 1));
+  op.add(-1, 0);  // which every launch refuses
+  EXPECT_FALSE(op.is_prepared(-1, 0));
 }
 
-TEST(AlignedOp, ALengthThatWasRefusedIsAskedForAgain) {
+TEST(Plan, FollowsTheCall) {
+  std::vector<Operator> all = all_operators();
+  const Operator& op = *std::ranges::find(all, "dense_to_jagged", &Operator::name);
   hstujit_context* context = nullptr;
-  hstujit_op* op = nullptr;
-  auto options = HSTUJIT_INIT(hstujit_context_options);
-  ASSERT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK);
-  const char* json = R"({"op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64})";
-  ASSERT_EQ(hstujit_op_create(context, json, HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_OK);
-  static int asked = 0;
-  test::fake_callbacks().capturing = [](std::int64_t) { return ++asked, 0; };
-  AlignedOp aligned(op, {}, true);
-  // No machine has this device.
-  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
-  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
-  EXPECT_EQ(asked, 2);
-  test::fake_callbacks().capturing = [](std::int64_t) { return 1; };  // no kernel may be compiled now
-  EXPECT_THROW(aligned.prepare(0, 64, 4000), std::runtime_error);
-  hstujit_op_destroy(op);
+  ASSERT_EQ(hstujit_context_create(nullptr, &context), HSTUJIT_OK);
+  std::int64_t rows[] = {6, 8}, places[] = {3};
+  DLTensor dense = {nullptr, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, rows, nullptr, 0};
+  DLTensor offsets = {nullptr, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, places, nullptr, 0};
+  hstujit_given given[] = {{"dense", HSTUJIT_GIVEN_TENSOR, {}, nullptr},
+                           {"seq_offsets", HSTUJIT_GIVEN_TENSOR, {}, nullptr},
+                           {"max_len", HSTUJIT_GIVEN_INTEGER, {}, nullptr}};
+  given[0].value.tensor = &dense;
+  given[1].value.tensor = &offsets;
+  auto options = HSTUJIT_INIT(hstujit_op_options);
+  options.backend = HSTUJIT_BACKEND_HOST;
+  hstujit_call* call = nullptr;
+  ASSERT_EQ(hstujit_call_create(context, "dense_to_jagged", &options, given, 3, &call), HSTUJIT_OK)
+      << hstujit_last_error();
+  const Plan plan(op, call);
+  ASSERT_EQ(plan.arguments.size(), 4u);
+  EXPECT_EQ(plan.schema_outputs, std::vector<int>{0});
+  EXPECT_TRUE(plan.needs_handles);
+  ASSERT_EQ(plan.rows.size(), 1u);
+  EXPECT_EQ(op.inputs[static_cast<std::size_t>(plan.rows[0].offsets)], "seq_offsets");
   hstujit_context_destroy(context);
+}
+
+TEST(Operators, HaveSchemasOfPyTorch) {
+  std::vector<Operator> all = all_operators();
+  const auto schema = [&](std::string_view name) { return std::ranges::find(all, name, &Operator::name)->schema; };
+  EXPECT_EQ(schema("silu"), "silu(Tensor x) -> Tensor");
+  EXPECT_EQ(
+      schema("rms_norm"),
+      "rms_norm(Tensor x, Tensor? weight=None, float eps=1e-05, *, bool silu=False, bool residual=False) -> Tensor");
+  EXPECT_EQ(schema("split_2d_jagged").substr(0, 60), "split_2d_jagged(Tensor values, Tensor? offsets_left=None, Te");
+  for (const Operator& op : all) {
+    EXPECT_TRUE(op.required[static_cast<std::size_t>(op.first)]) << op.name;
+    EXPECT_EQ(op.schema.substr(0, op.name.size() + 1), op.name + "(");
+  }
 }
 
 }  // namespace

@@ -368,7 +368,6 @@ TEST_F(DoctorTest, VariablesWithWhichNoContextCanBeCreated) {
                                                                       {"HSTUJIT_LINEINFO", "maybe"},
                                                                       {"HSTUJIT_REMOTE_UPLOAD", "2"},
                                                                       {"HSTUJIT_DUMP", "everything"},
-                                                                      {"HSTUJIT_TORCH_DISPATCH", "both"},
                                                                       {"HSTUJIT_FROZEN", "/nowhere/choices.json"}}) {
     const auto before = values_;
     values_[name] = value;

@@ -8,6 +8,8 @@
 
 #include "compiler/spec/call/instances.h"
 #include "compiler/spec/call/interface.h"
+#include "compiler/spec/call/output_sizes.h"
+#include "compiler/spec/call/resolve.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -80,10 +82,14 @@ class Call : public testing::TestWithParam<std::string_view> {
     ASSERT_GE(instances_.size(), GetParam() == "complete_cumsum" ? 2 : 20);
   }
 
+  // The direction that for_each_signature() visits.
+  mutable Direction direction_ = Direction::kForward;
+
   // Calls visit(instance, interface, signature) for each instance and direction.
   template <typename Visit>
   void for_each_signature(Visit visit) const {
     for (const Direction direction : kDirections) {
+      direction_ = direction;
       for (const DrawnInstance& instance : instances_) {
         if (!instance.spec->supports(direction)) continue;
         ASSERT_TRUE(call_.of(direction).has_value());
@@ -339,6 +345,104 @@ TEST_P(Call, DeclaredNamesAreArguments) {
     EXPECT_NE(call_.forward->find(passed.output), nullptr) << passed.output;
     if (!passed.factor.empty()) check(passed.factor);
   }
+}
+
+// A call with the arguments of an instance, in which symbols are numbers from 3 on, and integers are kInteger.
+class SignatureCall : public CallInputs {
+ public:
+  static constexpr int64_t kInteger = 5;
+
+  SignatureCall(const CallFunction& function, const Signature& signature, const Json& values) : signature_(signature) {
+    for (const Argument& argument : signature) {
+      for (const Dimension& size : argument.shape)
+        if (!size.symbol.empty()) symbols_.emplace(size.symbol, 3 + static_cast<int64_t>(symbols_.size()));
+    }
+    for (const Argument& argument : signature) {
+      if (argument.role == ArgumentRole::kOutput) continue;
+      if (argument.kind == ArgumentKind::kTensor)
+        given.tensors[argument.name] = {sizes_of(argument), std::string(to_string(argument.dtype))};
+      else
+        given.numbers.insert(argument.name);
+    }
+    // What only decides the instance may be given, too, beside what follows from it.
+    const auto deciding = function.deciding();
+    for (const auto& [parameter, presence] : function.interface.presences) {
+      for (const std::string& name : presence.given)
+        if (presence.left_out.empty() && values[parameter] == true && deciding.contains(name))
+          decide(function, name, values);
+    }
+    for (const std::string& keyword : function.interface.keywords) given.keywords[keyword] = values[keyword];
+    for (const auto& [symbol, keyword] : function.interface.rows)
+      if (symbols_.contains(symbol)) given.rows.insert(keyword);
+  }
+
+  std::vector<int64_t> sizes_of(const Argument& argument) const {
+    std::vector<int64_t> sizes;
+    for (const Dimension& size : argument.shape) {
+      const int64_t symbol = size.symbol.empty() ? 0 : symbols_.at(size.symbol);
+      sizes.push_back(size.follows_integer() ? *size.integer_size(symbol, kInteger)
+                      : size.is_constant()   ? size.bias
+                                             : size.size(symbol));
+    }
+    return sizes;
+  }
+  int64_t symbol(const std::string& name) const { return symbols_.at(name); }
+  int64_t size(int argument, int axis) const override {
+    return sizes_of(signature_[static_cast<size_t>(argument)])[static_cast<size_t>(axis)];
+  }
+  int64_t number(int) const override { return kInteger; }
+
+  GivenCall given;
+
+ private:
+  void decide(const CallFunction& function, const std::string& name, const Json& values) {
+    const Argument& argument = function.interface.find(name)->argument;
+    if (given.has(name)) return;
+    if (argument.kind != ArgumentKind::kTensor) {
+      given.numbers.insert(name);
+      return;
+    }
+    std::string dtype(to_string(argument.dtype));
+    for (const auto& [parameter, names] : function.interface.dtypes)
+      if (std::ranges::find(names, name) != names.end()) dtype = values[parameter];
+    given.tensors[name] = {std::vector<int64_t>(argument.shape.size(), 1), dtype};
+  }
+
+  const Signature& signature_;
+  std::map<std::string, int64_t> symbols_;
+};
+
+TEST_P(Call, ACallWithTheArgumentsOfAnInstanceIsThatInstance) {
+  for_each_signature([&](const DrawnInstance& instance, const CallInterface&, const Signature& signature) {
+    const auto function = call_function(GetParam(), direction_);
+    ASSERT_TRUE(function.ok()) << function.status().message();
+    const SignatureCall call(**function, signature, instance.values);
+    const auto resolved = resolve_call(**function, call.given);
+    ASSERT_TRUE(resolved.ok()) << resolved.status().message();
+    ASSERT_EQ(resolved->signature.size(), signature.size());
+    for (size_t at = 0; at < signature.size(); ++at) {
+      EXPECT_EQ(resolved->signature[at].name, signature[at].name);
+      EXPECT_EQ(resolved->signature[at].dtype, signature[at].dtype) << signature[at].name;
+      EXPECT_EQ(shape_text(resolved->signature[at]), shape_text(signature[at])) << signature[at].name;
+    }
+    const auto sizes = OutputSizes::make(**function, resolved->signature, call.given);
+    ASSERT_TRUE(sizes.ok()) << sizes.status().message();
+    std::vector<int64_t> rows, expected, found(sizes->count());
+    for (const SizeSymbol* symbol : sizes->given()) rows.push_back(call.symbol(symbol->name));
+    for (const Argument& argument : signature) {
+      if (argument.role != ArgumentRole::kOutput) continue;
+      const std::vector<int64_t> own = call.sizes_of(argument);
+      expected.insert(expected.end(), own.begin(), own.end());
+    }
+    const Status status = sizes->evaluate(resolved->signature, call, rows, found);
+    // What the rows of two tensors are together, random numbers of rows are not.
+    const bool is_sum = std::ranges::any_of(sizes->symbols(), [](const SizeSymbol& symbol) {
+      return symbol.source == SizeSymbol::Source::kSum || symbol.source == SizeSymbol::Source::kRest;
+    });
+    if (is_sum) return;
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(found, expected);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Call, testing::ValuesIn(operator_names()),

@@ -15,7 +15,7 @@ from __future__ import annotations
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("hstujit.torch needs PyTorch 2.6 or newer: pip install torch", name=error.name) from None
+    raise ModuleNotFoundError("hstujit.torch needs PyTorch 2.10 or newer: pip install torch", name=error.name) from None
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -25,8 +25,7 @@ from .._words import did_you_mean as _did_you_mean
 from .._words import shown as _shown
 from . import _register
 
-#: Where the kernels of operators are: "native", in C++, or "python" (docs/pytorch.md).
-dispatch: str = _register.register_all()
+_register.register_all()
 
 from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
@@ -42,7 +41,6 @@ __all__ = [
     "STULayer",
     "STULayerConfig",
     "STUStack",
-    "dispatch",
     "generative_recommenders",
     "patch",
     "tzrec",

@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._plan import dtype_name
+from ._dtypes import dtype_name
 
 REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -20,10 +20,7 @@ def is_cast(tensor: torch.Tensor) -> bool:
 
 def fp32_precision() -> str:
     """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
-    matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):  # from PyTorch 2.9
-        return "tf32" if matmul.fp32_precision == "tf32" else "ieee"
-    return "tf32" if matmul.allow_tf32 else "ieee"
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 
 # Marks what torch.compiler.assume_constant_result marks, which imports torch._dynamo. A graph is traced anew where the

@@ -9,18 +9,18 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from .._calls import Call
 from .._interface import Interface
 from ..errors import UnsupportedError
 from ._in_place import alignments_of, readable
-from ._launch import Launcher
-from ._plan import Plan
 from ._schema import NAMESPACE, positional
+from ._traced import Function as Operator
 
 
 class Derivative:
     """Forward saves its inputs, and those outputs that backward takes; what else backward needs it computes anew."""
 
-    def __init__(self, forward: Launcher, backward: Launcher) -> None:
+    def __init__(self, forward: Operator, backward: Operator) -> None:
         self.forward, self.backward = forward, backward
         self.op = getattr(getattr(torch.ops, NAMESPACE), backward.interface.name).default
         defaults = {name: default for name, _, default in positional(forward.interface)}
@@ -89,7 +89,7 @@ class Derivative:
                 if self.parameters.get(name, parameter.default) != parameter.default:
                     self.always[name] = self.parameters[name]
         # Backward has other parameters, or rows, that follow from forward's inputs.
-        self.needs_plan = bool(self.backward.rows or self.saved_outputs) or derived
+        self.needs_call = bool(self.backward.rows or self.saved_outputs) or derived
 
     def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> None:
         given = inputs + self.defaults[len(inputs) :]  # arguments behind those that are passed have their defaults
@@ -99,14 +99,14 @@ class Derivative:
             value = any(given[index] is not None for index in brought)
             if value != default:
                 derived[name] = value
-        if self.needs_plan:
+        if self.needs_call:
             values = dict(zip(self.names, given))
             ordered = tuple([values[name] for name in self.forward.positions])
             chosen = {**self.parameters, **named}
-            plan = self.forward.plan(ordered, tuple([chosen[name] for name in self.parameters]))
-            named = {**named, **plan.parameters}
-            derived.update(self.sizes_of(plan, ordered))
-            made = {argument.name for argument in plan.signature.outputs}
+            call = self.forward.call(ordered, tuple([chosen[name] for name in self.parameters]))
+            named = {**named, **call.parameters}
+            derived.update(self.sizes_of(call, ordered))
+            made = {argument.name for argument in call.signature.outputs}
             kept = tuple([result[index] if name in made else None for index, name in self.saved_outputs])
         if self.others:
             ctx.mark_non_differentiable(*[result[index] for index in self.others])
@@ -117,11 +117,11 @@ class Derivative:
         ctx.save_for_backward(*self.saved(given), *kept)
         ctx.call = self.numbers(given), named, derived
 
-    def sizes_of(self, plan: Plan, inputs: tuple[Any, ...]) -> dict[str, Any]:
+    def sizes_of(self, call: Call, inputs: tuple[Any, ...]) -> dict[str, Any]:
         """Rows of gradients that backward's inputs do not tell: those of forward's inputs, of the same symbol."""
         sizes: dict[str, Any] = {}
         for symbol, keyword in self.backward.interface.rows:
-            for argument in plan.signature.inputs:
+            for argument in call.signature.inputs:
                 for axis, size in enumerate(argument.shape):
                     if size.symbols == (symbol,):
                         sizes.setdefault(keyword, inputs[self.forward.positions[argument.name]].shape[axis])
@@ -230,11 +230,6 @@ def _has_tangent(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
 
 
-def _any_requires_grad(*inputs: Any) -> bool:
-    """That of torch._C, which PyTorch 2.6 has not."""
-    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in inputs)
-
-
 def _applied(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """Its ``apply``, for calls that no transform of torch.func sees: a microsecond less."""
     apply = super(torch.autograd.Function, function).apply  # type: ignore[misc]
@@ -296,12 +291,12 @@ class Recorder:
         tracing, no transform, no functionalisation.
         """
         below = torch._C._AutoDispatchBelowAutograd
-        any_requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
+        any_requires_grad = torch._C._any_requires_grad
         keys = torch._C.DispatchKey
         behind = torch._C._after_autograd_keyset
         deciding = behind.remove(keys.ADInplaceOrView)  # which passes every call on
         kernels = (keys.CPU, keys.CUDA)
-        are_transforms_active = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+        are_transforms_active = torch._C._are_functorch_transforms_active
         known: dict[int, bool] = {}
         op, compute, apply = self.op, self.compute, self.apply
 

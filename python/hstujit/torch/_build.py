@@ -18,8 +18,7 @@ from ._native import FILE
 @functools.cache
 def digest() -> str:
     """Hashes the package's sources and the libraries that it calls."""
-    native = _library.path().parent / FILE
-    files = [*sorted(_library.PACKAGE.rglob("*.py")), _library.path(), *([native] if native.exists() else ())]
+    files = [*sorted(_library.PACKAGE.rglob("*.py")), _library.path(), _library.path().parent / FILE]
     hashed = hashlib.sha256()
     for file in files:
         content = file.read_bytes()
@@ -28,15 +27,14 @@ def digest() -> str:
 
 
 def tag_caches() -> None:
-    """Appends the digest to ``torch.compiler.config.cache_key_tag``, unless it is there. PyTorch 2.6 has no such tag.
+    """Appends the digest to ``torch.compiler.config.cache_key_tag``, unless it is there.
 
     Each trace of an operator calls this, too, because a model may have set another tag since the import.
     """
-    config = getattr(torch.compiler, "config", None)
-    tag = getattr(config, "cache_key_tag", None)
+    config = torch.compiler.config
     own = f"hstujit-{digest()}"
-    if config is not None and tag is not None and own not in tag:
-        config.cache_key_tag = f"{tag} {own}".lstrip()
+    if own not in config.cache_key_tag:
+        config.cache_key_tag = f"{config.cache_key_tag} {own}".lstrip()
 
 
 __all__ = ["tag_caches"]

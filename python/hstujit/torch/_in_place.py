@@ -6,12 +6,12 @@ The innermost stride is 1, and the address and all other strides are multiples o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .._interface import Interface
+from ._native import native_library
 from ._schema import NAMESPACE
 
 _INTEGERS = ("int32", "int64")
@@ -66,24 +66,22 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
-def _define(name: str, arguments: str, kernel: Callable[..., torch.Tensor], key: str) -> Any:
-    library.define(f"{name}({arguments}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-    library.impl(name, kernel, key)
-    return getattr(getattr(torch.ops, NAMESPACE), name)
-
-
 def _kernel_of_aligned(tensor: torch.Tensor, alignment: int) -> torch.Tensor:
     if begins_aligned(tensor, alignment):
         return tensor
     return _kept_copy(tensor) if is_traced(tensor) else _copy(tensor)
 
 
+native_library()  # registers hstujit::_copy
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 # Inductor takes a clone with the sizes and strides of its tensor for the tensor, wherever that begins.
-_kept_copy = _define("_copy", "Tensor tensor", _copy, "CompositeExplicitAutograd")
+_kept_copy = torch.ops.hstujit._copy.default  # of libhstujit_torch.so
+_kept_copy._tags = [*_kept_copy._tags, torch.Tag.pt2_compliant_tag]
 torch.library.register_fake(f"{NAMESPACE}::_copy", lambda tensor: tensor.new_empty(tensor.shape), lib=library)
 torch.library.register_autograd(f"{NAMESPACE}::_copy", lambda _, gradient: gradient, lib=library)
-_aligned = _define("_aligned", "Tensor tensor, int alignment", _kernel_of_aligned, "CompositeImplicitAutograd")
+library.define("_aligned(Tensor tensor, int alignment) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+library.impl("_aligned", _kernel_of_aligned, "CompositeImplicitAutograd")
+_aligned = torch.ops.hstujit._aligned
 
 
 def is_traced(tensor: torch.Tensor | None = None) -> bool:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from .._instances import LARGEST_COUNT
+from .._calls import LARGEST_COUNT
 from .._words import counted, shown
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as, is_readable
-from ._plan import dtype_name
+from ._dtypes import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
 
 

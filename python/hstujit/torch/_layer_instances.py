@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._calls import LARGEST_COUNT
 from .._checked import as_integer, is_integer
-from .._instances import LARGEST_COUNT
 from .._interface import operators
 from .._words import either, shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
+from ._dtypes import DTYPES, dtype_name
 from ._layer_config import less_memory_of, parameters_of
-from ._plan import DTYPES, dtype_name
 
 if TYPE_CHECKING:
     from .stu import STULayerConfig

@@ -14,8 +14,8 @@ import torch
 from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
+from ._dtypes import DTYPES
 from ._explained import Calling
-from ._plan import DTYPES
 
 Given = Mapping[str, Any]
 

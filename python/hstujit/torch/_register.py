@@ -11,19 +11,19 @@ from typing import Any
 
 import torch
 
-from .._instances import with_flag
+from .._calls import with_flag
 from .._interface import Interface, interface, interfaces
 from .._words import did_you_mean
 from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder
 from ._build import tag_caches
-from ._direct import DirectCalls, direct_calls
-from ._launch import Launcher
+from ._direct import has_direct_calls
+from ._front import Front
 from ._native import Library, native_library
-from ._schema import NAMESPACE, function_of, schema_of, when_called
-from ._shapes import check_shapes
+from ._schema import NAMESPACE, function_of, when_called
+from ._traced import Function
 
-library = torch.library.Library(NAMESPACE, "DEF")
+library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 
 def _packet(name: str) -> Any:
@@ -39,77 +39,54 @@ def _name_below(name: str) -> str:
     return f"_{name}_below_autograd"
 
 
-def _fake(launcher: Launcher) -> Callable[..., Any]:
+def _fake(function: Function) -> Callable[..., Any]:
     def body(inputs: Any, parameters: Any, rows: Any) -> Any:
         tag_caches()
-        launcher.check_devices(inputs)
-        plan = launcher.plan(inputs, parameters)
-        check_shapes(plan.signature, dict(zip(launcher.positions, inputs)))
+        return function.fake(inputs, parameters, rows)
 
-        def read_rows(name: str) -> Any:
-            return torch.library.get_ctx().new_dynamic_size()
+    return function_of(function.interface, body)
 
-        outputs = launcher.allocate(plan, inputs, rows, read_rows)
-        return launcher.all_outputs(plan, outputs, inputs[launcher.first])
 
-    return function_of(launcher.interface, body)
+def _register_autocast(described: Interface, name: str) -> None:
+    for key in ("AutocastCPU", "AutocastCUDA"):
+        library.impl(name, when_called(functools.partial(_autocast, described, name, key)), key)
 
 
 def _autocast(described: Interface, name: str, key: str) -> Callable[..., Any]:
-    return when_called(lambda: autocast_of(described, _operator(name), key))
+    return autocast_of(described, _operator(name), key)
 
 
-def _define(described: Interface, name: str) -> None:
-    library.define(schema_of(described, name), tags=(torch.Tag.pt2_compliant_tag,))
-    for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(name, _autocast(described, name, key), key)
+def _register(native: Library, index: int, is_direct: bool, functions: dict[str, Function]) -> None:
+    """Adds to an operator, which the library has registered, what is in Python: fakes, derivatives and autocast.
 
-
-def _register(
-    described: Interface, native: Library | None, calls: DirectCalls | None, launchers: dict[str, Launcher]
-) -> None:
-    """Registers an operator with its schema, kernels, fake implementation, derivative and autocast.
-
-    Fakes, autocast and derivatives are made when an operator is first called.
+    These are made when an operator is first called.
     """
-    name = described.name
-    launcher = launchers[name] = Launcher(described)
-    _define(described, name)
-    torch.library.register_fake(f"{NAMESPACE}::{name}", when_called(lambda: _fake(launcher)), lib=library)
+    name = native.names[index]
+    described, below = interface(*interfaces()[name]), _name_below(name)
+    function = functions[name] = Function(described)
+    op = _operator(name)
+    op._tags = [*op._tags, torch.Tag.pt2_compliant_tag]
+    _register_autocast(described, name)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", when_called(lambda: _fake(function)), lib=library)
 
     @functools.cache
     def recorder() -> Recorder:
-        rule = _derivative_of(launcher, launchers.get(described.op + "_backward"))
-        return Recorder(_operator(name), rule, described, compute)
+        rule = _derivative_of(function, functions.get(described.op + "_backward"))
+        return Recorder(op, rule, described, compute)
 
-    if native is None:
-        compute = function_of(described, launcher.run)
-        for key in ("CPU", "CUDA"):
-            library.impl(name, compute, key)
-    else:
-        compute = _register_native(launcher, native, calls, recorder)
+    library.define(below + native.schema(index).removeprefix(name), tags=(torch.Tag.pt2_compliant_tag,))
+    _register_autocast(described, below)
+    native.implement(index, below)
+    library.impl(below, torch.library.fallthrough_kernel, "Autograd")
+    library.impl(below, _redirected(op), "Python", with_keyset=True)
+    front = Front(described, _packet(name), _operator(below)._op, _raised_as(described, native), recorder)
+    front.install(native.function(index, front.otherwise) if is_direct else None)
+    compute = _computing(front, native.function(index, None)) if is_direct else front.computed
     library.impl(name, when_called(lambda: recorder().kernel()), "Autograd", with_keyset=True)
 
 
-def _register_native(
-    launcher: Launcher, native: Library, calls: DirectCalls | None, recorder: Callable[[], Recorder]
-) -> Callable[..., Any]:
-    """Registers kernels in C++. What computes the operator where nothing but its kernels is left to be called."""
-    from ._front import Front  # of functions that PyTorch 2.10 has
-
-    described = launcher.interface
-    name, below = described.name, _name_below(described.name)
-    _define(described, below)
-    index = native.add(launcher, [name, below])
-    library.impl(below, torch.library.fallthrough_kernel, "Autograd")
-    library.impl(below, _redirected(_operator(name)), "Python", with_keyset=True)
-    op = _operator(below)._op
-    front = Front(described, _packet(name), op, _raised_as(described, native), recorder)
-    if calls is None:
-        front.install(None)
-        return front.computed
-    direct, inner = calls.functions(index, front.otherwise)
-    front.install(direct)
+def _computing(front: Front, inner: Callable[..., Any]) -> Callable[..., Any]:
+    """What computes the operator where nothing but its kernels is left to be called."""
 
     def compute(*inputs: Any, **named: Any) -> Any:
         result = inner(*inputs, **named)
@@ -129,13 +106,13 @@ def _redirected(op: Any) -> Callable[..., Any]:
     return kernel
 
 
-def _derivative_of(launcher: Launcher, backward: Launcher | None) -> Derivative | NoDerivative:
-    name = launcher.interface.name
-    if launcher.interface.direction == "backward":
+def _derivative_of(function: Function, backward: Function | None) -> Derivative | NoDerivative:
+    name = function.interface.name
+    if function.interface.direction == "backward":
         return NoDerivative(f"{name} has no derivative: second derivatives are not there")
     if backward is None:
         return NoDerivative(f"{name} has no derivative; call it in torch.no_grad()")
-    return Derivative(launcher, backward)
+    return Derivative(function, backward)
 
 
 def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError], BaseException | None]:
@@ -160,13 +137,11 @@ class _Namespace(torch._ops._OpNamespace):
             raise AttributeError(f"{error}{nearest}") from None
 
 
-def register_all() -> str:
-    """``"native"`` where kernels are in C++, else ``"python"``."""
+def register_all() -> None:
     tag_caches()
-    getattr(torch.ops, NAMESPACE).__class__ = _Namespace
     native = native_library()
-    calls = direct_calls(native) if native is not None else None
-    launchers: dict[str, Launcher] = {}
-    for where in interfaces().values():
-        _register(interface(*where), native, calls, launchers)
-    return "native" if native is not None else "python"
+    getattr(torch.ops, NAMESPACE).__class__ = _Namespace
+    is_direct = has_direct_calls(native)
+    functions: dict[str, Function] = {}
+    for index in range(len(native.names)):
+        _register(native, index, is_direct, functions)

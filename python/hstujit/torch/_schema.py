@@ -1,4 +1,4 @@
-"""Schemas of the operators, and functions with the arguments of a schema."""
+"""Arguments of the schemas that python/native/operators.cpp makes, and functions that have them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,6 @@ def keywords(described: Interface) -> tuple[Entry, ...]:
     """Parameters, then rows of outputs."""
     parameters = ((p.name, p.type, ... if p.default is None else p.default) for p in described.parameters)
     return *parameters, *((keyword, "SymInt?", None) for _, keyword in described.rows)
-
-
-def schema_of(described: Interface, name: str) -> str:
-    def text(argument: str, type_: str, default: Any) -> str:
-        if default is ...:
-            return f"{type_} {argument}"
-        return f'{type_} {argument}="{default}"' if type_ == "str" else f"{type_} {argument}={default}"
-
-    results = ", ".join(["Tensor"] * len(described.outputs))
-    result = results if len(described.outputs) == 1 else f"({results})"
-    return f"{name}({_arguments(described, text)}) -> {result}"
 
 
 def function_of(described: Interface, body: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:

@@ -10,19 +10,19 @@ from typing import Any
 
 import torch
 
+from .._calls import LARGEST_COUNT
 from .._checked import checked, named
-from .._instances import LARGEST_COUNT
 from .._interface import interface
 from .._words import counted, kind_of, shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import drawn_seed, integers_as, is_cast
 from ._copying import operators as _ops
+from ._dtypes import dtype_name
 from ._explained import called_as, explained
 from ._kv_cache import Kept, check_longest
 from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
 from ._layer_instances import Lengths, instances_of
 from ._nodes import has_proxies
-from ._plan import dtype_name
 from ._traced_layer import node_of
 
 _EPS = 1e-6

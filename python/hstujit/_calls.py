@@ -1,0 +1,217 @@
+"""Which instance a call is, and the sizes of its outputs: the C API's hstujit_call."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _structs
+from ._checked import as_integer, is_flag
+from ._handles import Owner
+from ._interface import Interface, Parameter
+from ._library import check, json_of, library
+from ._words import shown
+from .context import Context
+from .errors import InvalidArgumentError
+from .signature import Dimension, Signature
+
+LARGEST_COUNT = 2**28  # of rows of a sequence, and of sequences (compiler/spec/limits.h)
+_TENSOR, _REAL, _INTEGER, _FLAG, _TEXT = range(5)  # hstujit_given_kind
+
+
+@dataclass(frozen=True)
+class Given:
+    """The arguments of a call.
+
+    Attributes:
+        tensors: a DLTensor of each that is given. Its data may be nowhere, and a size -1 that is not known.
+        numbers: inputs that are numbers.
+        keywords: parameters of the interface.
+        rows: keywords that say how many rows an output has, and their values.
+    """
+
+    tensors: Mapping[str, _structs.DLTensor]
+    numbers: Mapping[str, Any]
+    keywords: Mapping[str, Any]
+    rows: Mapping[str, Any]
+
+    def key(self, interface: Interface) -> tuple[Any, ...]:
+        """What the instance follows from. ``rows`` do not count but for which are given."""
+        sizes = tuple(
+            tensor.shape[axis] if (tensor := self.tensors.get(name)) is not None and axis < tensor.ndim else None
+            for name, axis in interface.decisive_axes
+        )
+        forms = tuple(
+            tensor.ndim == 1 and tensor.shape[0] for name, _ in interface.forms if (tensor := self.tensors.get(name))
+        )
+        types = tuple((name, t.dtype.code, t.dtype.bits, t.ndim) for name, t in self.tensors.items())
+        return interface.name, types, sizes, forms, *self.numbers, *sorted(self.keywords.items()), *self.rows
+
+    def array(self, interface: Interface) -> ctypes.Array[_structs.Given]:
+        entries = [(name, _TENSOR, ctypes.addressof(tensor)) for name, tensor in self.tensors.items()]
+        entries += [(name, _REAL if interface.is_real(name) else _INTEGER, 0) for name in self.numbers]
+        entries += [(name, _INTEGER, 0) for name in self.rows]
+        array = (_structs.Given * (len(entries) + len(self.keywords)))()
+        for place, (name, kind, address) in enumerate(entries):
+            array[place].name, array[place].kind, array[place].value.tensor = name.encode(), kind, address
+        for place, (name, value) in enumerate(self.keywords.items(), len(entries)):
+            given = array[place]
+            given.name = name.encode()
+            if isinstance(value, str):
+                given.kind, given.text = _TEXT, value.encode(errors="replace")
+            else:
+                _structs.check_width(name, ctypes.c_int64, value)
+                given.kind, given.value.integer = (_FLAG if isinstance(value, bool) else _INTEGER), value
+        return array
+
+
+class Call(Owner, destroy=library.hstujit_call_destroy):
+    """The instance of a call. Any thread may use it.
+
+    Attributes:
+        parameters: of the instance, but for the alignment.
+        signature: the arguments of a launch, in launch order.
+        row_elements: of each output the elements that rows of a new one begin at multiples of.
+    """
+
+    def __init__(self, context: Context, interface: Interface, backend: str, given: Given) -> None:
+        self.interface, self._context = interface, context
+        self._handle = ctypes.c_void_p()
+        options = _structs.OpOptions(
+            direction=_structs.DIRECTIONS[interface.direction], backend=_structs.BACKENDS[backend]
+        )
+        array = given.array(interface)
+        check(
+            library.hstujit_call_create(
+                context._handle,
+                interface.op.encode(),
+                ctypes.byref(options),
+                array,
+                len(array),
+                ctypes.byref(self._handle),
+            )
+        )
+        described = json_of(library.hstujit_call_describe, self._handle)
+        self.parameters = {name: value for name, value in described["instance"].items() if name != "op"}
+        self.signature = Signature.of(described["signature"])
+        self.row_elements: list[int] = described["row_elements"]
+        self.symbols: list[dict[str, Any]] = described["symbols"]
+
+    @functools.cached_property
+    def max_rows(self) -> str | None:
+        """The number that a launch is prepared for."""
+        index = self.signature.max_rows
+        return None if index is None else self.signature[index].name
+
+    def output_sizes(self, values: Any, rows: Iterable[int]) -> list[tuple[int, ...]]:
+        """The shape of each output. ``rows`` are the values of :attr:`given_symbols`."""
+        numbers = list(rows)
+        ranks = [len(output.shape) for output in self.signature.outputs]
+        sizes = (ctypes.c_int64 * sum(ranks))()
+        check(
+            library.hstujit_call_output_sizes(
+                self._handle,
+                values,
+                len(values),
+                (ctypes.c_int64 * len(numbers))(*numbers),
+                len(numbers),
+                sizes,
+                len(sizes),
+            )
+        )
+        return [tuple(sizes[sum(ranks[:at]) : sum(ranks[: at + 1])]) for at in range(len(ranks))]
+
+    @property
+    def given_symbols(self) -> list[dict[str, Any]]:
+        """Symbols of outputs that a keyword says, or the last element of a tensor."""
+        return [symbol for symbol in self.symbols if "keyword" in symbol or "last" in symbol]
+
+    def traced_sizes(
+        self, shapes: Mapping[str, Any], numbers: Mapping[str, Any], rows: Mapping[str, Any], read: Callable[[str], Any]
+    ) -> list[tuple[Any, ...]]:
+        """The same of sizes that may be symbols of PyTorch, and that nothing checks yet.
+
+        Args:
+            read: gives the last element of a tensor of offsets.
+        """
+        values = dict(numbers)
+
+        def size(text: str) -> Any:
+            return Dimension.of(text).size(values)
+
+        for symbol in self.symbols:
+            if "of" in symbol:
+                found = shapes[symbol["of"]][symbol["axis"]] - symbol["bias"]
+                found = found if symbol["factor"] == 1 else found // symbol["factor"]
+            elif "sum" in symbol:
+                found = sum(map(size, symbol["sum"]))
+            elif "rest" in symbol:
+                first, *others = map(size, symbol["rest"])
+                found = first - sum(others)
+            else:
+                found = rows[symbol["keyword"]] if "keyword" in symbol else read(symbol["last"])
+            values[symbol["symbol"]] = found
+        return [tuple(dimension.size(values) for dimension in output.shape) for output in self.signature.outputs]
+
+    def op(self, values: Any) -> ctypes.c_void_p:
+        """The handle of the op that launches these values, which is the call's."""
+        handle = ctypes.c_void_p()
+        check(library.hstujit_call_op(self._handle, values, len(values), ctypes.byref(handle)))
+        return handle
+
+
+def call_of(context: Context, interface: Interface, backend: str, given: Given) -> Call:
+    """The call of these arguments, which a context keeps for a while."""
+    key = (backend, given.key(interface))
+    found: Call | None = context._calls.get(key)
+    return found or context._calls.keep(key, Call(context, interface, backend, given))
+
+
+def padded(size: Any, elements: int) -> Any:
+    """The next multiple of ``elements``."""
+    return size if elements == 1 else (size + elements - 1) // elements * elements
+
+
+def strides_of(shape: tuple[Any, ...], elements: int) -> tuple[Any, ...]:
+    """Strides of a new tensor whose rows begin at multiples of so many elements."""
+    rows = [*shape[1:-1], padded(shape[-1], elements)] if len(shape) > 1 else []
+    return tuple(math.prod(rows[axis:]) for axis in range(len(shape)))
+
+
+def check_parameter(parameter: Parameter, value: Any) -> Any:
+    """The library checks values; this checks that it is asked with what it can read."""
+    if parameter.type == "bool" and is_flag(value):
+        return bool(value)
+    if parameter.type == "int" and (integer := as_integer(value)) is not None:
+        return integer
+    if parameter.type != "str" or not isinstance(value, str):
+        expected = ", ".join(parameter.allowed) or {"bool": "True or False", "int": "an integer"}[parameter.type]
+        raise InvalidArgumentError(f"{parameter.name} is {shown(value)}; it must be {expected} ({parameter.doc})")
+    return value
+
+
+def check_integer(name: str, value: Any) -> int:
+    integer = as_integer(value)
+    if integer is None:
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer")
+    _structs.check_width(name, ctypes.c_int64, integer)
+    return integer
+
+
+def with_flag(interface: Interface, error: Any) -> Any:
+    """Says of columns that lie in memory one by one, as those of ``weight.T``, which flag takes them as they are."""
+    name = error.argument.partition(".strides[")[0]
+    if name == error.argument or error.allowed != "1":
+        return error
+    flags = {axis.when for _, axes in interface.sizes for axis in axes if axis.argument == name}
+    for flag in sorted(flags - {""}):
+        error.hint = f"where another one is, pass {name} transposed, with the other value of {flag}"
+        error.args = (f"{error}; {error.hint}",)
+    return error
+
+
+__all__ = ["Call", "Given", "call_of", "check_integer", "check_parameter", "padded", "strides_of", "with_flag"]
