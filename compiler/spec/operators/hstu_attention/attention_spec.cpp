@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/spec/limits.h"
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
@@ -101,8 +102,9 @@ void add_sums_before(const HstuAttentionParams& p, QueryRows rows, Signature& si
   }
 }
 
-void add_numbers(QueryRows rows, Signature& signature) {
+void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
+  if (p.has_own_mask()) signature.back().max = kMaxOwnMaskSeqLen;
   if (rows != QueryRows::kAll) {
     signature.push_back(
         max_rows_argument("max_delta_len", kQueryAxis,
@@ -142,7 +144,7 @@ Signature AttentionSpec::signature(Direction direction) const {
   add_sequences(params_, query_rows_, signature);
   add_score_inputs(params_, query_rows_, signature);
   if (params_.adds_gradients && direction == Direction::kBackward) add_sums_before(params_, query_rows_, signature);
-  add_numbers(query_rows_, signature);
+  add_numbers(params_, query_rows_, signature);
   add_outputs(params_, query_rows_, direction, signature);
   return signature;
 }
