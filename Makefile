@@ -39,7 +39,7 @@ bench-table:
 	tools/records_table.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).
-ALL_COMPONENTS := runtime compiler host torch dev
+ALL_COMPONENTS := runtime operations compiler host torch dev
 COMPONENTS ?= $(ALL_COMPONENTS)
 ifneq ($(filter-out $(ALL_COMPONENTS),$(COMPONENTS)),)
 $(error COMPONENTS has $(filter-out $(ALL_COMPONENTS),$(COMPONENTS)); allowed are $(ALL_COMPONENTS))

@@ -13,7 +13,7 @@ set(files "ifstream|fopen[ \t]*[(]|std::fread")
 # Fails for each line of a source that matches `pattern`, but in the files after it.
 set(checked 0)
 function(check pattern instead)
-  foreach(folder IN ITEMS compiler templates autotune_cache runtime tools)
+  foreach(folder IN ITEMS compiler templates autotune_cache runtime operations tools)
     file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/${folder}/*.h ${ROOT}/${folder}/*.hpp ${ROOT}/${folder}/*.cpp ${ROOT}/${folder}/*.c)
     foreach(source IN LISTS sources)
       if(source IN_LIST ARGN)

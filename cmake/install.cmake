@@ -1,23 +1,28 @@
 # What is installed where, in components: a machine that serves needs `runtime` alone.
 #
-#   runtime   libhstujit.so, the program with its manual page and completions, shipped tuning records, the licence,
-#             the notices of what is linked into it; the next two have theirs
-#   compiler  libhstujit_compiler.so and the worker process of the tuner
-#   host      libhstujit_host.so
-#   torch     libhstujit_torch.so, for the Python package beside PyTorch
-#   dev       headers, CMake package, pkg-config file, the schema of configs, examples, documentation
+#   runtime     libhstujit.so, shipped tuning records, the licence, the notices of what is linked into it; the next three
+#               have theirs
+#   operations  libhstujit_operations.so, the program with its manual page and completions, the worker process of the
+#               tuner
+#   compiler    libhstujit_compiler.so
+#   host        libhstujit_host.so
+#   torch       libhstujit_torch.so, for the Python package beside PyTorch
+#   dev         headers, CMake package, pkg-config file, the schema of configs, examples, documentation
 include(CMakePackageConfigHelpers)
 include(notices)
 
 # Builds what is installed, and neither tests nor benchmarks.
 add_custom_target(hstujit_installation)
-foreach(target IN ITEMS hstujit hstujit_compiler hstujit_host_library hstujit_torch hstujit_tool hstujit_worker
+foreach(target IN ITEMS hstujit hstujit_operations_library hstujit_compiler hstujit_host_library hstujit_torch hstujit_tool hstujit_worker
         hstujit_pages hstujit_records)
   if(TARGET ${target})
     add_dependencies(hstujit_installation ${target})
   endif()
 endforeach()
 
+if(TARGET hstujit_operations_library)
+  install(TARGETS hstujit_operations_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT operations)
+endif()
 if(TARGET hstujit_compiler)
   install(TARGETS hstujit_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler)
 endif()
@@ -30,13 +35,13 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hstujit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 if(TARGET hstujit_tool)
-  install(TARGETS hstujit_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
-  install(TARGETS hstujit_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hstujit COMPONENT compiler)
+  install(TARGETS hstujit_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT operations)
+  install(TARGETS hstujit_worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hstujit COMPONENT operations)
 endif()
 
 # The manual page and completions (the target hstujit_pages).
 if(TARGET hstujit_pages)
-  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT runtime)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT operations)
 endif()
 
 # The pages, which link to one another as in the repository.

@@ -3,7 +3,7 @@
 # hstujit_library checks the DEPS of each target against this table at configure time; check_includes.cmake, run as a
 # test, checks every #include of a layer against its DEPS.
 
-set(HSTUJIT_LAYERS support generator expression spec plan templates skeletons cache ir passes emit nvrtc driver host runtime tools)
+set(HSTUJIT_LAYERS support generator expression spec plan templates skeletons cache ir passes emit nvrtc driver host runtime operations tools)
 
 set(HSTUJIT_FOLDER_support compiler/support)
 set(HSTUJIT_FOLDER_generator compiler/generator)
@@ -20,6 +20,7 @@ set(HSTUJIT_FOLDER_nvrtc compiler/nvrtc)
 set(HSTUJIT_FOLDER_driver compiler/driver)
 set(HSTUJIT_FOLDER_host compiler/host)
 set(HSTUJIT_FOLDER_runtime runtime)
+set(HSTUJIT_FOLDER_operations operations)
 set(HSTUJIT_FOLDER_tools tools)
 
 set(HSTUJIT_ALLOWED_support)
@@ -37,18 +38,19 @@ set(HSTUJIT_ALLOWED_nvrtc support plan)
 set(HSTUJIT_ALLOWED_driver support generator spec plan templates skeletons ir passes emit nvrtc)
 set(HSTUJIT_ALLOWED_host support generator spec plan ir passes)
 set(HSTUJIT_ALLOWED_runtime support generator spec plan templates skeletons cache)
+set(HSTUJIT_ALLOWED_operations support generator spec plan templates skeletons cache runtime)
 set(HSTUJIT_ALLOWED_tools support)
 
 # The folders of a layer where they have an order, too: a file includes headers of its own folder and of those before it.
-set(HSTUJIT_PARTS_runtime driver launch engine tuning/data tuning/timing tuning/worker dispatch tuning/tuner operations capi)
-# Pairs of which the first may include what comes after it: a launch may tune, and the tuner prepares ops.
-set(HSTUJIT_PARTS_BOTH_WAYS_runtime dispatch:tuning/tuner)
+set(HSTUJIT_PARTS_runtime driver launch engine dispatch capi)
+set(HSTUJIT_PARTS_operations tuning/data tuning/timing tuning/worker tuning/tuner configs api)
 
 # Linked but not included: plan declares skeletons(), the generated table of the build defines it.
 set(HSTUJIT_LINK_ONLY_plan skeletons)
 
 # Headers that describe a boundary between products: the other side of it may include them.
-set(HSTUJIT_BOUNDARY_HEADERS compiler/driver/compiler_api.h compiler/host/host_api.h runtime/tuning/worker/worker_api.h)
+set(HSTUJIT_BOUNDARY_HEADERS compiler/driver/compiler_api.h compiler/host/host_api.h operations/api/operations_api.h
+    operations/api/worker_api.h)
 
 # Fails the configuration unless layer `name` may use every layer of the remaining arguments.
 function(hstujit_check_layer name)

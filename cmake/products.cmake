@@ -1,4 +1,4 @@
-# The three shared libraries. The first loads the other two, from beside itself, only when they are needed.
+# The four shared libraries. The first loads the others, from beside itself, only when they are needed.
 if(TARGET hstujit_runtime)
   hstujit_shared_library(NAME hstujit EXPORTS "hstujit_*" ROOTS runtime)
   target_include_directories(hstujit INTERFACE
@@ -11,6 +11,10 @@ if(TARGET hstujit_runtime)
   endif()
   set(abi ${CMAKE_MATCH_1})
   set_target_properties(hstujit PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${abi})
+endif()
+if(TARGET hstujit_operations)
+  hstujit_shared_library(NAME hstujit_operations_library EXPORTS "hstujit_operations_*; hstujit_worker_serve" ROOTS operations)
+  set_target_properties(hstujit_operations_library PROPERTIES OUTPUT_NAME hstujit_operations)
 endif()
 if(TARGET hstujit_driver)
   hstujit_shared_library(NAME hstujit_compiler EXPORTS "hstujit_compiler_*" ROOTS driver)

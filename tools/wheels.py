@@ -3,8 +3,8 @@
 
     tools/wheels.py --prefix PREFIX --out FOLDER
 
-PREFIX is what `cmake --install --strip` of the components runtime, compiler, torch and host gives; `make wheel` does
-both. The package has the installation's layout inside it, so the libraries find one another as they do there.
+PREFIX is what `cmake --install --strip` of the components runtime, operations, compiler, torch and host gives; `make
+wheel` does both. The package has the installation's layout inside it, so the libraries find one another as they do there.
 hstujit-host puts its library beside those of hstujit. One file serves every CPython from 3.10, and every PyTorch. The
 same input gives the same bytes. Each wheel brings the licence, and the notices of what is linked into its libraries.
 pyproject.toml has their metadata. `pip install .` cannot make them, because scikit-build-core writes one distribution
@@ -27,8 +27,8 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HOST_LIBRARY = "lib/libhstujit_host.so"
-NATIVE = ("lib/libhstujit.so.*", "lib/libhstujit_compiler.so", "lib/libhstujit_torch.so", "bin/hstujit",
-          "libexec/hstujit/*", "share/hstujit/records/**/*")
+BESIDE = tuple(f"lib/libhstujit_{name}.so" for name in ("operations", "compiler", "torch"))
+NATIVE = ("lib/libhstujit.so.*", *BESIDE, "bin/hstujit", "libexec/hstujit/*", "share/hstujit/records/**/*")
 DOCUMENTS = "share/doc/hstujit"  # where the installation has the licence and the notices of each component
 # Which glibc the oldest manylinux has whose libstdc++ has GLIBCXX_3.4.N, as (N, minor version of glibc).
 LIBSTDCXX = ((19, 17), (22, 24), (24, 27), (28, 31), (29, 34), (30, 35), (33, 39))
@@ -168,11 +168,9 @@ def native_files(prefix):
     found = {path for pattern in NATIVE for path in prefix.glob(pattern) if path.is_file()}
     soname = {path for path in found if re.fullmatch(r"libhstujit\.so\.\d+", path.name)}
     found -= {path for path in found if path.name.startswith("libhstujit.so.")} - soname
-    libraries = [prefix / "lib" / name for name in ("libhstujit_compiler.so", "libhstujit_torch.so")]
-    if len(soname) != 1 or not all(library.exists() for library in libraries):
-        raise Mistake(f"{prefix} is no installation of the components runtime, compiler and torch: "
-                      "lib/libhstujit.so.N, lib/libhstujit_compiler.so, lib/libhstujit_torch.so, bin/hstujit and "
-                      "libexec/hstujit/hstujit-worker")
+    if len(soname) != 1 or not all((prefix / library).exists() for library in BESIDE):
+        raise Mistake(f"{prefix} is no installation of the components runtime, operations, compiler and torch: "
+                      f"lib/libhstujit.so.N, {', '.join(BESIDE)}, bin/hstujit and libexec/hstujit/hstujit-worker")
     return sorted(found)
 
 
@@ -196,7 +194,7 @@ def build(prefix, out):
         mode = 0o755 if path in binaries else 0o644
         files.append((f"hstujit/{path.relative_to(prefix).as_posix()}", path.read_bytes(), mode))
     of_host = [(f"hstujit/{HOST_LIBRARY}", host.read_bytes(), 0o755)]
-    licences, licences_of_host = licences_of(prefix, "runtime", "compiler"), licences_of(prefix, "host")
+    licences, licences_of_host = licences_of(prefix, "runtime", "operations", "compiler"), licences_of(prefix, "host")
     version = version_of(ROOT, digest_of([*files, *of_host, *licences, *licences_of_host]))
     # pip removes a folder, and the empty ones below it, with the last file that lies directly in it. So this one makes
     # hstujit/ go with the wheel that is uninstalled last, whichever that is.

@@ -71,7 +71,7 @@ const char* type_of(const ParamSlot& slot) {
 std::string constant_name(std::string_view field) { return fmt::format("k{}", camel_case(field)); }
 
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
-                               std::optional<bool> mask_trivial) {
+                               std::optional<bool> mask_trivial, std::string_view operands) {
   std::string text = "struct Spec {\n";
   for (const auto& [name, value] : values.items()) {
     if (name == "op") continue;
@@ -98,6 +98,7 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
     }
   }
   if (mask_trivial) text += bool_line("kMaskTrivial", *mask_trivial);
+  text += operands;
   return text + "};\n";
 }
 

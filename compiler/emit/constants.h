@@ -18,10 +18,11 @@ namespace hstujit {
 std::string constant_name(std::string_view field);
 
 // `values` is a spec's JSON, `schema` its operator's. Integers and booleans become int, other numbers double, exactly;
-// enumerations one bool per spelling that the field allows. `mask_trivial` is there for operators with a mask.
+// enumerations one bool per spelling that the field allows. `mask_trivial` is there for operators with a mask, and
+// `operands` are further members (operand_printer.h).
 // kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
-                               std::optional<bool> mask_trivial);
+                               std::optional<bool> mask_trivial, std::string_view operands = {});
 // The fields of which `user`, the text of the instruction wrappers and the operator's templates, names a constant, and
 // all of `derived`: a field that a template does not read leaves no trace in its source.
 std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user);

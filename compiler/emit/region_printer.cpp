@@ -31,7 +31,7 @@ constexpr size_t kLongestExpression = 100;  // characters; a longer one becomes 
 std::optional<std::string> type_name(mlir::Type type, bool wide) {
   if (type.isF32()) return "float";
   if (type.isInteger(1)) return "bool";
-  if ((type.isIndex() || type.isInteger(64)) && wide) return "i64";
+  if (type.isInteger(64) || (type.isIndex() && wide)) return "i64";
   if (type.isInteger(32)) return "u32";
   if (type.isIndex()) return "int";
   return std::nullopt;
@@ -99,6 +99,7 @@ class RegionPrinter {
   Optional expression(mlir::Operation& op);
   Optional integer_expression(mlir::Operation& op);
   Optional float_expression(mlir::Operation& op);
+  CExpression read(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
   CExpression sum(arith::AddIOp op);
   CExpression compare(arith::CmpIOp op);
@@ -158,15 +159,16 @@ CExpression RegionPrinter::constant(arith::ConstantOp op) {
   if (op.getType().isInteger(1)) return {integer.getValue().isZero() ? "false" : "true"};
   const int64_t value = integer.getInt();
   if (op.getType().isInteger(32)) return {fmt::format("{:#x}u", static_cast<uint32_t>(value))};
-  return {fmt::format("{}{}", value, wide_ ? "ll" : ""), value < 0 ? Precedence::kUnary : Precedence::kPrimary};
+  return {fmt::format("{}{}", value, type_of(op.getType()) == "i64" ? "ll" : ""),
+          value < 0 ? Precedence::kUnary : Precedence::kPrimary};
 }
 
 // a + -5 is written a - 5.
 CExpression RegionPrinter::sum(arith::AddIOp op) {
   llvm::APInt value;
   if (mlir::matchPattern(op.getRhs(), mlir::m_ConstantInt(&value)) && value.isNegative()) {
-    return binary(operand(*op, 0), "-", {fmt::format("{}{}", -value.getSExtValue(), wide_ ? "ll" : "")},
-                  Precedence::kSum, true);
+    const char* const suffix = type_of(op.getType()) == "i64" ? "ll" : "";
+    return binary(operand(*op, 0), "-", {fmt::format("{}{}", -value.getSExtValue(), suffix)}, Precedence::kSum, true);
   }
   return infix(*op, "+", Precedence::kSum, true);
 }
@@ -181,6 +183,17 @@ CExpression RegionPrinter::compare(arith::CmpIOp op) {
     b = call(cast, {b});
   }
   return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
+}
+
+// row_element of templates/attention/operands/row.cuh. The type of 16-bit floats is an argument of its own.
+CExpression RegionPrinter::read(hstu::ReadOp op) {
+  const std::string name = "params." + op.getOperand().str();
+  const CExpression pair = {"pair"}, position = operand(*op, 0);
+  const CExpression tensor = {op.getByHead() ? name + " + pair.head" : name};
+  const CExpression stride = {op.getByHead() ? name + "_row_stride" : "1"};
+  if (op.getDtype().isBF16()) return call("row_element", {pair, {"Bf16()"}, tensor, stride, position});
+  if (op.getDtype().isF16()) return call("row_element", {pair, {"Fp16()"}, tensor, stride, position});
+  return call("row_element", {pair, tensor, stride, position});
 }
 
 std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
@@ -283,15 +296,19 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
 std::optional<CExpression> RegionPrinter::expression(mlir::Operation& op) {
   if (op.getNumResults() != 1 || !type_of(op.getResult(0).getType())) return std::nullopt;
   if (auto constant_op = mlir::dyn_cast<arith::ConstantOp>(op)) return constant(constant_op);
+  if (auto read_op = mlir::dyn_cast<hstu::ReadOp>(op)) return read(read_op);
   if (mlir::isa<arith::SelectOp>(op)) return conditional(operand(op, 0), operand(op, 1), operand(op, 2));
   return op.getResult(0).getType().isF32() ? float_expression(op) : integer_expression(op);
 }
 
-// A score asks at() where the pair is, and takes scalars of the launch from its parameters. Of either it reads what it
-// uses, first of all: nothing is reordered with regard to a function that takes them by value.
+// A score asks at() where the pair is, and takes scalars and operands of the launch from its parameters. Of either it
+// reads what it uses, first of all: nothing is reordered with regard to a function that takes them by value.
 RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp function) {
   Declared declared;
   bool asks_where = false, reads_launch = false;
+  bool reads_operands = false;
+  function.walk([&](hstu::ReadOp) { reads_operands = true; });
+  asks_where = reads_launch = reads_operands;
   if (wide_) declared.parameters.emplace_back("const Params& params");
   for (const mlir::BlockArgument argument : function.getArguments()) {
     const std::string name = argument_name(function, argument.getArgNumber());

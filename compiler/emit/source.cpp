@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "compiler/emit/constants.h"
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/gemm_printer.h"
 #include "compiler/emit/identifier.h"
+#include "compiler/emit/operand_printer.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/emit/row_printer.h"
 #include "compiler/ir/build.h"
@@ -50,7 +53,11 @@ std::string bits_one_by_one(bool of_row) {
 // regions that stand before it, so the last one is looked at first.
 Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, std::string_view user) {
   std::string text;
-  for (const llvm::StringLiteral name : llvm::reverse(kRegionOrder)) {
+  std::vector<std::string> order(std::begin(kRegionOrder), std::end(kRegionOrder));
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    if (function.getName().starts_with(kScoreSlope)) order.push_back(function.getName().str());
+  }
+  for (const std::string& name : llvm::reverse(order)) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
     const bool named = names_identifier(user, name) || names_identifier(text, name);
     if (named && !function && module.lookupSymbol(kMaskValid)) {
@@ -117,20 +124,24 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   kernel.ir = to_text(module);
   kernel.plan = skeleton.launch_plan(spec, config, device);
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial));
+  const bool attends = spec.family() == Family::kAttention;
+  const std::string operands = attends ? print_operands(static_cast<const AttentionSpec&>(spec), direction) : "";
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial, operands));
   std::string body;  // what the family calls by the name of a struct
   if (const RowFunctions functions = find_row_functions(module); functions.outputs) {
     const auto& row_spec = static_cast<const RowSpec&>(spec);
     HSTUJIT_ASSIGN_OR_RETURN(body, print_row(functions, row_spec.interface(direction), activation));
   } else if (auto epilogue = module.lookupSymbol<mlir::func::FuncOp>(kEpilogue)) {
     HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec)));
+  } else if (attends && direction == Direction::kBackward) {
+    body = print_slopes(static_cast<const AttentionSpec&>(spec), module);
   }
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad"));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
                                             wrappers + "\n" + body + scores));
   const std::string user = wrappers + "\n" + flat.own;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user + body));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;

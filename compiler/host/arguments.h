@@ -26,6 +26,8 @@ class Arguments {
   void* data(std::string_view name) const { return find(name).data; }
   // The size of a tensor along one axis.
   int64_t size(std::string_view name, size_t axis) const { return find(name).shape[axis]; }
+  // Elements from one position of that axis to the next.
+  int64_t stride(std::string_view name, size_t axis) const { return find(name).strides[axis]; }
   // The value of a dimension's symbol, such as "L".
   int64_t symbol(const std::string& name) const;
   int64_t integer(std::string_view name) const;

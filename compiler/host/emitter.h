@@ -90,6 +90,9 @@ class Emitter : public Ops {
   void write_block(ScratchMatrix from, const RowFactor& factor, const TensorBlock& to, Value rows, Value columns);
   void clear_block(const TensorBlock& to, Value rows, Value columns);
 
+  // The elements of `positions`, an index or lanes of i32, fp32 or i64 of integers: of a tensor (rows), or of a column
+  // of (rows, columns), whose row `first` has position 0. A position outside of [0, count) gives 0; `count` is above 0.
+  Value read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions);
   // One element of a memref.
   Value load_element(Value memref, Value index);
   void store_element(Value scalar, Value memref, Value index);

@@ -56,6 +56,34 @@ void Emitter::clear_block(const TensorBlock& to, Value rows, Value columns) {
   });
 }
 
+Value Emitter::read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions) {
+  const auto lanes = mlir::dyn_cast<mlir::VectorType>(positions.getType());
+  const mlir::Type element = storage_type(builder(), dtype);
+  const Value zero = mlir::arith::ConstantOp::create(builder(), location(), builder().getZeroAttr(element));
+  Values elements;
+  for (int64_t lane = 0; lane < (lanes ? lanes.getNumElements() : 1); ++lane) {
+    Value position = positions;
+    if (lanes) {
+      position = mlir::vector::ExtractOp::create(builder(), location(), positions, lane);
+      position = mlir::arith::IndexCastOp::create(builder(), location(), builder().getIndexType(), position);
+    }
+    const Value nearest = max(min(position, sub(count, integer(1))), integer(0));
+    Values at = {add(first, nearest)};
+    if (column) at.push_back(column);
+    const Value loaded = mlir::memref::LoadOp::create(builder(), location(), tensor, at);
+    elements.push_back(select(eq(position, nearest), loaded, zero));
+  }
+  Value values = mlir::vector::FromElementsOp::create(
+      builder(), location(), lanes_of(element, static_cast<int64_t>(elements.size())), elements);
+  if (dtype == DataType::kInt32) {
+    values = mlir::arith::ExtSIOp::create(
+        builder(), location(), lanes_of(builder().getI64Type(), static_cast<int64_t>(elements.size())), values);
+  } else if (dtype != DataType::kInt64) {
+    values = to_fp32(values, dtype);
+  }
+  return lanes ? values : mlir::vector::ExtractOp::create(builder(), location(), values, 0).getResult();
+}
+
 Value Emitter::load_element(Value memref, Value index) {
   return mlir::memref::LoadOp::create(builder(), location(), memref, index);
 }

@@ -25,7 +25,8 @@ Result<mlir::func::FuncOp> find_region_function(mlir::ModuleOp module, llvm::Str
   return function;
 }
 
-Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, const Emitter::Values& arguments) {
+Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, const Emitter::Values& arguments,
+                                    const ReadEmitter& read) {
   mlir::Block& block = function.getBody().front();
   mlir::IRMapping mapping;
   mapping.map(block.getArguments(), arguments);
@@ -38,6 +39,10 @@ Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, 
       const mlir::Value lanes = emit.broadcast(mapping.lookup(round.getValue()));
       const DataType dtype = round.getDtype().isBF16() ? DataType::kBf16 : DataType::kFp16;
       mapping.map(round.getResult(), emit.rounded(lanes, dtype));
+      continue;
+    }
+    if (auto read_op = mlir::dyn_cast<hstu::ReadOp>(operation); read_op && read) {
+      mapping.map(read_op.getValue(), read(read_op, mapping.lookup(read_op.getPosition())));
       continue;
     }
     const bool over_lanes =

@@ -1,7 +1,10 @@
 // Region functions inside the loops of the host backend: as they are, and over lanes.
 #pragma once
 
+#include <functional>
+
 #include "compiler/host/emitter.h"
+#include "compiler/ir/hstu.h"
 #include "compiler/support/status.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -13,6 +16,10 @@ Result<mlir::func::FuncOp> find_region_function(mlir::ModuleOp module, llvm::Str
 
 // The results of `function` for `arguments`, computed in place. Where an argument is lanes, so is everything that
 // follows from it; the rest stays scalar.
-Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, const Emitter::Values& arguments);
+//
+// `read` emits an hstu.read at a position, an index or lanes of i32; regions without one need none.
+using ReadEmitter = std::function<mlir::Value(hstu::ReadOp read, mlir::Value position)>;
+Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, const Emitter::Values& arguments,
+                                    const ReadEmitter& read = {});
 
 }  // namespace hstujit

@@ -25,8 +25,10 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
     `mask` takes (row, column, n, t), the positions in a sequence of n rows whose last t are targets, and yields whether
     the row sees the column. `score` takes (x, row, column, n, t, head, scalars...) and yields the weight of the pair: x
     is the raw dot product, positions are those of `mask`, and `scalars` names arguments of the launch, such as alpha.
+    A score reads the operands of the instance by `hstu.read`.
     What a score yields must be finite at every position, those before and behind the sequence included: kernels
-    evaluate it there and multiply by zero. Its derivative is taken with respect to x alone.
+    evaluate it there and multiply by zero. Its derivatives are taken with respect to x, and to the operands that are read
+    `differentiable`.
     The other attributes are the fields of HstuAttentionParams; regions read them through `hstu.flag`.
   }];
   let arguments = (ins
@@ -188,6 +190,22 @@ def Hstu_GemmOp : Hstu_Op<"gemm", [IsolatedFromAbove]> {
   let regions = (region SizedRegion<1>:$epilogue);
   let assemblyFormat = "$inputs `epilogue` $epilogue attr-dict";
   let hasRegionVerifier = 1;
+}
+
+def Hstu_ReadOp : Hstu_Op<"read", [Pure]> {
+  let summary = "an element of an operand of attention that has one for each row";
+  let description = [{
+    The element of the row at `position` of the pair's sequence, and of the pair's head where the operand has an axis of
+    heads (`by_head`). A position outside of the sequence reads 0. Reals of the type `dtype` are read as fp32, integers
+    as i64. The gradient of an operand that is read `differentiable` is a sum over the pairs that read an element, so
+    `position` is the row or the column of the pair.
+  }];
+  let arguments = (ins StrAttr:$operand, Index:$position, TypeAttr:$dtype, UnitAttr:$by_head, UnitAttr:$differentiable);
+  let results = (outs AnyTypeOf<[F32, I64]>:$value);
+  let assemblyFormat = [{
+    $operand `[` $position `]` `of` $dtype (`by_head` $by_head^)? (`differentiable` $differentiable^)? `:` type($value)
+    attr-dict
+  }];
 }
 
 // What an index reads. Tensors and arguments are those of the launch, by name.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "compiler/ir/ops.h"
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
 
 namespace hstujit {
 
@@ -16,6 +17,10 @@ struct ScoreArguments {
   mlir::Value row, col, n, t;                  // as of the mask
   mlir::Value head;                            // of q
   std::map<std::string, mlir::Value> scalars;  // of the launch, by name
+  std::map<std::string, Operand> operands;     // that the score may read, by name
+
+  // The operand's element of the row at `position`, row or col of this pair or another one: fp32, or i64 of integers.
+  mlir::Value read(Ops& ops, const std::string& operand, mlir::Value position) const;
 };
 
 using ScoreBuilder = std::function<mlir::Value(Ops& ops, const ScoreArguments& arguments)>;

@@ -12,7 +12,8 @@ constexpr llvm::StringLiteral kNameAttribute = "hstu.name";
 
 bool is_of_score(mlir::BlockArgument argument) {
   auto function = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-  return function && (function.getName() == kScore || function.getName() == kScoreGrad);
+  return function && (function.getName() == kScore || function.getName() == kScoreGrad ||
+                      function.getName().starts_with(kScoreSlope));
 }
 
 }  // namespace
@@ -36,6 +37,10 @@ bool is_pair_argument(mlir::BlockArgument argument) {
 
 bool is_launch_scalar(mlir::BlockArgument argument) {
   return is_of_score(argument) && argument.getArgNumber() >= hstu::AttentionOp::kFirstScalar;
+}
+
+std::string score_slope(llvm::StringRef operand, bool of_column) {
+  return fmt::format("{}_{}_{}", kScoreSlope.str(), operand.str(), of_column ? "col" : "row");
 }
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index) {

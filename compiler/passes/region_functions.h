@@ -16,6 +16,7 @@ inline constexpr llvm::StringLiteral kMaskRowBits = "mask_row_bits";
 inline constexpr llvm::StringLiteral kMaskColumnBits = "mask_column_bits";
 inline constexpr llvm::StringLiteral kScore = "score";
 inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
+inline constexpr llvm::StringLiteral kScoreSlope = "score_slope";  // what names of score_slope() begin with
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 
 // An arith.mulf with this attribute is rounded by itself: no backend fuses it with an addition.
@@ -29,6 +30,10 @@ mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Locati
 // score and score_grad take x, then what says where the pair is, then scalars of the launch.
 bool is_pair_argument(mlir::BlockArgument argument);
 bool is_launch_scalar(mlir::BlockArgument argument);
+
+// The name of the derivative of the score with respect to an operand's element of the pair's row, or of its column. The
+// function takes what score takes. There is none where the score does not read that element.
+std::string score_slope(llvm::StringRef operand, bool of_column);
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index);
 std::string result_name(mlir::func::FuncOp function, unsigned index);

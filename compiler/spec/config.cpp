@@ -251,10 +251,15 @@ Result<Config> parse_config(std::string_view text, const std::string& origin, co
   return config;
 }
 
-Result<Config> load_config(const fs::path& path) {
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxConfigBytes));
+Result<std::string> read_config_file(const fs::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(std::string text, read_file(path, kMaxConfigBytes));
   if (const std::string_view other = describe(file_kind(text)); !other.empty())
     return Status(Code::kInvalidConfig, fmt::format("{} is {}; it must be a config", printable(path.native()), other));
+  return text;
+}
+
+Result<Config> load_config(const fs::path& path) {
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_config_file(path));
   return parse_config(text, path.string(), path.parent_path());
 }
 

@@ -94,6 +94,8 @@ struct Config {
 // kInvalidConfig with a line for each mistake, "origin:line:column: " in front of it (mistakes.h).
 Result<Config> parse_config(std::string_view text, const std::string& origin, const std::filesystem::path& folder);
 Result<Config> load_config(const std::filesystem::path& path);
+// The text of a config file. kInvalidConfig where the file is of another kind.
+Result<std::string> read_config_file(const std::filesystem::path& path);
 
 // One entry of "ops"; `path` is its JSON path. Has no spec, and what is right of the rest, where there are mistakes.
 Instance parse_instance(const Json& json, const std::string& path, const std::filesystem::path& folder,

@@ -91,6 +91,8 @@ const std::vector<EnvVariable>& environment_variables() {
        "libhstujit_compiler.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
+      {Env::kOperationsLibrary, kPath, "HSTUJIT_OPERATIONS_LIBRARY", "", "",
+       "libhstujit_operations.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
        "The executable in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and "
        "not "

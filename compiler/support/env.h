@@ -38,6 +38,7 @@ enum class Env {
   kCudaDriver,
   kCompilerLibrary,
   kHostLibrary,
+  kOperationsLibrary,
   kWorker,
   kTorchDispatch,
 };
@@ -65,6 +66,8 @@ class Environment {
   static Environment of_process();
   // Only these: names are HSTUJIT_*, HOME and XDG_CACHE_HOME.
   static Environment of_values(std::map<std::string, std::string> values);
+
+  const std::map<std::string, std::string>& values() const { return values_; }
 
   // The value, else the default. An empty variable counts as unset.
   std::string text(Env id) const;

@@ -146,7 +146,7 @@ HSTUJIT_API hstujit_status hstujit_context_create(const hstujit_context_options*
 /* Ops that were made in it stay as they are, and may yet call its log callback. */
 HSTUJIT_API void hstujit_context_destroy(hstujit_context* context);
 /* Versions and paths of driver, NVRTC, compiler and host libraries, cache directories and their health, GPUs. Never
- * fails because something is missing: it says so in the report. */
+ * fails because something is missing, but for libhstujit_operations.so, which writes the report. */
 HSTUJIT_API hstujit_status hstujit_doctor(hstujit_context* context, hstujit_text* out);
 /* The same for a context that these options would give, also when variables are set with which none can be created:
  * they are findings of the report. options may be NULL. */
@@ -264,7 +264,9 @@ HSTUJIT_API hstujit_status hstujit_launch(const hstujit_op* op, const hstujit_va
                                           void* workspace, size_t workspace_bytes, void* stream);
 
 /* ---- work on whole configs; each returns a JSON report, also when some instances failed (then HSTUJIT_CHECK_FAILED or
- * the first instance's status) ---- */
+ * the first instance's status). libhstujit_operations.so does this work, and that on the cache below, in a context of
+ * its own with the settings and the directories of the caller's. Where the library is missing the functions return
+ * HSTUJIT_NO_COMPILER, and the sentence has the places that were looked at ---- */
 
 /* The most parts that the keys of a config are divided into. */
 #define HSTUJIT_MAX_SHARDS 1048576

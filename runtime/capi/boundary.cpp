@@ -7,7 +7,6 @@
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/json.h"
-#include "runtime/operations/operation.h"
 
 namespace hstujit::capi {
 
@@ -69,9 +68,9 @@ Status check_size(const char* name, size_t size, size_t smallest) {
 }
 
 Status refuse_recording(const hstujit_config& config) {
-  if (!config.recording) return {};
+  if (!config.source.is_recording) return {};
   return Status(Code::kInvalidArgument,
-                fmt::format("config is the recording {}; only hstujit_tune takes one", config.recording->origin));
+                fmt::format("config is the recording {}; only hstujit_tune takes one", config.source.origin));
 }
 
 Status give_text(const std::string& text, hstujit_text* out) {

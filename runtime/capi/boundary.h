@@ -20,8 +20,14 @@ struct hstujit_context {
 };
 
 struct hstujit_config {
-  hstujit::Config config;
-  std::optional<hstujit::Recording> recording;  // of hstujit_config_load_recording; its config is the one above
+  // What it was read from; the folder is where files that it names are.
+  struct Source {
+    std::string text, origin, folder;
+    bool is_recording = false;
+  };
+  Source source;
+  hstujit::Config config;                       // of a recording in libhstujit_operations.so alone
+  std::optional<hstujit::Recording> recording;  // in libhstujit_operations.so
 };
 
 struct hstujit_op {

@@ -11,7 +11,7 @@
 #include "compiler/support/text.h"
 #include "runtime/capi/boundary.h"
 #include "runtime/capi/signature_json.h"
-#include "runtime/operations/operation.h"
+#include "runtime/dispatch/config_settings.h"
 
 using namespace hstujit;
 using namespace hstujit::capi;

@@ -5,7 +5,7 @@
 #include "compiler/support/threads.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/miss_record.h"
-#include "runtime/tuning/tuner/tune_key.h"
+#include "runtime/dispatch/miss_tuner.h"
 
 namespace hstujit {
 
@@ -18,8 +18,8 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
   HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice, choose());
   const bool to_be_tuned = !choice.tuned && is_tuned(wanted.instance, wanted.direction, wanted.bucket, wanted.device);
   if (to_be_tuned && engine.on_miss() == MissPolicy::kTune) {
-    HSTUJIT_RETURN_IF_ERROR(tune_on_miss(engine, wanted.instance, wanted.direction, ordinal, wanted.device,
-                                         wanted.bucket, wanted.restriction));
+    HSTUJIT_RETURN_IF_ERROR(tune_on_miss(engine, tuning_request(wanted.instance, wanted.direction, ordinal,
+                                                                wanted.device, wanted.bucket, wanted.restriction)));
     HSTUJIT_ASSIGN_OR_RETURN(choice, choose());
   }
   const CompileRequest request{spec, wanted.direction, choice.config, wanted.device, engine.lineinfo()};

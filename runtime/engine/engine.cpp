@@ -62,6 +62,20 @@ std::string_view to_string(MissPolicy policy) {
   return "";
 }
 
+OperationsSettings operations_settings(const EngineOptions& options) {
+  OperationsSettings settings;
+  settings.environment = options.environment;
+  settings.cache_dir = options.cache_dir;
+  settings.cache_path = options.cache_path;
+  if (options.on_miss == MissPolicy::kHeuristic) settings.on_miss = HSTUJIT_ON_MISS_HEURISTIC;
+  if (options.on_miss == MissPolicy::kTune) settings.on_miss = HSTUJIT_ON_MISS_TUNE;
+  if (options.on_miss == MissPolicy::kFail) settings.on_miss = HSTUJIT_ON_MISS_FAIL;
+  settings.deterministic = options.deterministic;
+  settings.diagnose = options.diagnose;
+  settings.log = options.log;
+  return settings;
+}
+
 void Engine::accept(Env variable, const Status& status) {
   if (!status.ok()) wrong_variables_.push_back({variable, status});
 }
@@ -104,7 +118,8 @@ void Engine::read_settings(EngineOptions& options) {
   std::string torch_dispatch;
   take(Env::kTorchDispatch, environment_.choice(Env::kTorchDispatch), torch_dispatch);
   if (environment_.is_set(Env::kFrozen))
-    accept(Env::kFrozen, freeze(environment_.text(Env::kFrozen)).with_context("HSTUJIT_FROZEN"));
+    accept(Env::kFrozen,
+           freeze(environment_.text(Env::kFrozen), !options.has_counterpart).with_context("HSTUJIT_FROZEN"));
 }
 
 Result<EnginePtr> Engine::create(EngineOptions options) {
@@ -121,7 +136,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   if (options.cache_dir && options.cache_path) {
     directories.user = *options.cache_dir;
   } else {
-    directories = CacheDirectories::from_environment(environment, engine->log_);
+    directories = CacheDirectories::from_environment(environment, options.has_counterpart ? Log() : engine->log_);
     if (options.cache_dir) directories.user = *options.cache_dir;
   }
   if (options.cache_path) {
@@ -152,7 +167,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   return engine;
 }
 
-Status Engine::freeze(const std::string& path) {
+Status Engine::freeze(const std::string& path, bool logged) {
   if (environment_.is_set(Env::kOverride)) {
     return Status(
         Code::kInvalidArgument,
@@ -163,8 +178,10 @@ Status Engine::freeze(const std::string& path) {
   if (text.status().code() == Code::kIo) return Status(Code::kInvalidArgument, text.status().message());
   HSTUJIT_RETURN_IF_ERROR(text.status());
   HSTUJIT_ASSIGN_OR_RETURN(frozen_, FrozenChoices::parse(*text, path));
-  log_.event(LogCategory::kDispatch, "frozen",
-             {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});
+  if (logged) {
+    log_.event(LogCategory::kDispatch, "frozen",
+               {{"file", path}, {"checksum", frozen_->checksum()}, {"choices", frozen_->size()}});
+  }
   return {};
 }
 
@@ -190,6 +207,14 @@ Result<HostBackendPtr> Engine::host() {
     HSTUJIT_ASSIGN_OR_RETURN(host_, open_host_library(environment_));
   }
   return host_;
+}
+
+Result<OperationsPtr> Engine::operations() {
+  const std::lock_guard lock(mutex_);
+  if (!operations_) {
+    HSTUJIT_ASSIGN_OR_RETURN(operations_, OperationsContext::create(settings_));
+  }
+  return operations_;
 }
 
 Result<DeviceSpec> Engine::device(int ordinal) {

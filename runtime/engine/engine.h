@@ -18,25 +18,33 @@
 #include "runtime/engine/host_library.h"
 #include "runtime/engine/kernel_cache.h"
 #include "runtime/engine/loaded_modules.h"
+#include "runtime/engine/operations_library.h"
 
 namespace hstujit {
+
+class MissTuner;  // runtime/dispatch/miss_tuner.h
 
 enum class MissPolicy { kHeuristic, kTune, kFail };
 std::string_view to_string(MissPolicy policy);  // "heuristic" "tune" "fail"
 
 struct EngineOptions {
   Environment environment = Environment::of_process();
-  std::optional<MissPolicy> on_miss;      // else HSTUJIT_ON_MISS
-  std::optional<std::string> cache_dir;   // else HSTUJIT_CACHE_DIR and what stands in for it
-  std::optional<std::string> cache_path;  // else HSTUJIT_CACHE_PATH; separated by ':'
-  std::optional<std::string> records;     // shipped tuning records; else those installed with the library. Empty: none
-  Log::Sink log;                          // else HSTUJIT_LOG decides, to standard error
-  KernelCompilerPtr compiler;             // else libhstujit_compiler.so
-  HostBackendPtr host;                    // else libhstujit_host.so
-  LoadedModules::Limits modules;          // how many are loaded
-  bool deterministic = false;             // as HSTUJIT_DETERMINISTIC, which need not be set then
-  bool diagnose = false;                  // a variable that would end create() is kept as a problem, for doctor
+  std::optional<MissPolicy> on_miss;       // else HSTUJIT_ON_MISS
+  std::optional<std::string> cache_dir;    // else HSTUJIT_CACHE_DIR and what stands in for it
+  std::optional<std::string> cache_path;   // else HSTUJIT_CACHE_PATH; separated by ':'
+  std::optional<std::string> records;      // shipped tuning records; else those installed with the library. Empty: none
+  Log::Sink log;                           // else HSTUJIT_LOG decides, to standard error
+  KernelCompilerPtr compiler;              // else libhstujit_compiler.so
+  HostBackendPtr host;                     // else libhstujit_host.so
+  std::shared_ptr<const MissTuner> tuner;  // else that of libhstujit_operations.so
+  LoadedModules::Limits modules;           // how many are loaded
+  bool deterministic = false;              // as HSTUJIT_DETERMINISTIC, which need not be set then
+  bool has_counterpart = false;  // in libhstujit_operations.so, of a caller's engine that has logged its settings
+  bool diagnose = false;         // a variable that would end create() is kept as a problem, for doctor
 };
+
+// What an engine of libhstujit_operations.so is made from, so that it is as one of these options.
+OperationsSettings operations_settings(const EngineOptions& options);
 
 // A variable with which no engine can be created.
 struct WrongVariable {
@@ -72,6 +80,10 @@ class Engine {
   Result<CudaDriverPtr> driver();
   Result<KernelCompilerPtr> compiler();
   Result<HostBackendPtr> host();
+  Result<OperationsPtr> operations();
+
+  // That of the options; null where there is none.
+  const MissTuner* tuner() const { return tuner_.get(); }
 
   // Asked of the driver once per device.
   Result<DeviceSpec> device(int ordinal);
@@ -91,14 +103,20 @@ class Engine {
   // Those of the environment and of `options` that have a value of their own kind.
   // What is wrong goes to `wrong_variables_`, and the setting stays as it is.
   void read_settings(EngineOptions& options);
-  Status freeze(const std::string& path);
+  Status freeze(const std::string& path, bool logged);
   void accept(Env variable, const Status& status);
   // A line for each of `wrong_variables_`.
   Status refusal() const;
 
-  explicit Engine(const EngineOptions& options) : environment_(options.environment), modules_(options.modules) {}
+  explicit Engine(const EngineOptions& options)
+      : environment_(options.environment),
+        settings_(operations_settings(options)),
+        tuner_(options.tuner),
+        modules_(options.modules) {}
 
   Environment environment_;
+  OperationsSettings settings_;
+  std::shared_ptr<const MissTuner> tuner_;
   std::vector<WrongVariable> wrong_variables_;
   nlohmann::ordered_json override_fields_;
   Log log_;
@@ -122,6 +140,7 @@ class Engine {
   CudaDriverPtr driver_;
   KernelCompilerPtr compiler_;
   HostBackendPtr host_;
+  OperationsPtr operations_;
   std::map<int, DeviceSpec> devices_;
   std::set<std::string> recorded_;  // lines of record_miss, which are no more than the file takes
 };

@@ -3,8 +3,10 @@
 // A score is handed a function that makes the pair, which has copies of what it needs: `[=] { return Pair{...}; }`. One
 // that does not call it compiles to the instructions that it would have if there were none, in the same order.
 #pragma once
-#include "common/max_nan.cuh"  // where max_nan
+#include "attention/operands/row.cuh"  // where row_element
+#include "common/max_nan.cuh"          // where max_nan
 
 struct Pair {
   int row, col, n, t, head;
+  i64 start;  // first row of the sequence in tensors of all rows
 };

@@ -1,7 +1,7 @@
 # check_includes.cmake finds a wrong include and lets a right one pass.
 #   cmake -DSCRIPT=<check_includes.cmake> -DFOLDER=<scratch> -P check_includes_test.cmake
 set(dependencies ${FOLDER}/deps.cmake)
-file(WRITE ${dependencies} "set(HSTUJIT_DEPS_spec support)\nset(HSTUJIT_DEPS_plan support spec skeletons)\nset(HSTUJIT_DEPS_runtime support)\n")
+file(WRITE ${dependencies} "set(HSTUJIT_DEPS_spec support)\nset(HSTUJIT_DEPS_plan support spec skeletons)\nset(HSTUJIT_DEPS_runtime support)\nset(HSTUJIT_DEPS_operations support runtime)\n")
 
 # Runs the script over one file with one include; `expected` is part of its message, or empty when it must pass.
 function(check name path include expected)
@@ -26,6 +26,6 @@ check(undeclared compiler/plan/a.h autotune_cache/key.h "of layer \"cache\"")
 check(linked_only compiler/plan/a.h templates/common/slots.h "of layer \"skeletons\"")
 check(earlier_folder runtime/dispatch/a.cpp runtime/engine/b.h "")
 check(later_folder runtime/engine/a.cpp runtime/dispatch/b.h "later folder of layer \"runtime\"")
-check(later_inner_folder runtime/tuning/data/a.h runtime/tuning/tuner/b.h "later folder of layer \"runtime\"")
-check(both_ways runtime/dispatch/a.cpp runtime/tuning/tuner/b.h "")
+check(later_inner_folder operations/tuning/data/a.h operations/tuning/tuner/b.h "later folder of layer \"operations\"")
+check(later_layer runtime/dispatch/a.cpp operations/tuning/tuner/b.h "of layer \"operations\"")
 check(nothing docs/a.h compiler/plan/b.h "no file was checked")

@@ -1,5 +1,5 @@
 # An installation, component by component, and what its users do with it: build and run the examples by find_package and
-# by pkg-config, and serve from a filled cache with the runtime alone.
+# by pkg-config, and serve from a filled cache without a compiler.
 #   cmake -DBUILD=<build folder> -DSCRATCH=<folder> -DCC=<C compiler> -DCXX=<C++ compiler> -DNM=<nm> -DLIBDIR=lib
 #         [-DPKG_CONFIG=<program>] -P install_test.cmake
 file(REMOVE_RECURSE ${SCRATCH})
@@ -42,15 +42,16 @@ function(check_example program)
 endfunction()
 
 set(all ${SCRATCH}/all)
-install(${all} runtime compiler host dev)
+install(${all} runtime operations compiler host dev)
 set(examples ${all}/share/hstujit/examples)
-expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_compiler.so ${LIBDIR}/libhstujit_host.so
+expect_files(${all} bin/hstujit ${LIBDIR}/libhstujit.so ${LIBDIR}/libhstujit_operations.so ${LIBDIR}/libhstujit_compiler.so ${LIBDIR}/libhstujit_host.so
              libexec/hstujit/hstujit-worker include/hstujit/hstujit.h include/hstujit/hstujit.hpp include/hstujit/operators.hpp
              include/hstujit/dlpack.h share/hstujit/examples/serve.cpp share/hstujit/examples/configs/serve.json
              ${LIBDIR}/cmake/hstujit/hstujit-config.cmake ${LIBDIR}/pkgconfig/hstujit.pc
              share/hstujit/hstujit.schema.json share/hstujit/examples/attention.c share/hstujit/examples/configs/ml100k.json
              share/hstujit/records/README.md share/doc/hstujit/LICENSE share/doc/hstujit/docs/deployment.md
-             share/doc/hstujit/NOTICES.runtime share/doc/hstujit/NOTICES.compiler share/doc/hstujit/NOTICES.host)
+             share/doc/hstujit/NOTICES.runtime share/doc/hstujit/NOTICES.operations
+             share/doc/hstujit/NOTICES.compiler share/doc/hstujit/NOTICES.host)
 run(OUT symbols COMMAND ${NM} ${all}/${LIBDIR}/libhstujit.so)
 if(NOT symbols MATCHES "no symbols")
   message(SEND_ERROR "${all}/${LIBDIR}/libhstujit.so is not stripped")
@@ -59,8 +60,8 @@ endif()
 # The page says how large each component is, to a tenth.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../../docs/deployment.md rows REGEX "^\\| `[a-z]+` \\| .* \\| [0-9.]+ MB \\|$")
 list(LENGTH rows count)
-if(NOT count EQUAL 5)
-  message(SEND_ERROR "docs/deployment.md has sizes of ${count} components, not of 5")
+if(NOT count EQUAL 6)
+  message(SEND_ERROR "docs/deployment.md has sizes of ${count} components, not of 6")
 endif()
 foreach(row IN LISTS rows)
   string(REGEX MATCH "^\\| `([a-z]+)` .* ([0-9]+)\\.?([0-9]*) MB" matched "${row}")
@@ -146,22 +147,23 @@ else()
   message(STATUS "there is no pkg-config here: hstujit.pc was not tried")
 endif()
 
-# The runtime alone, which serves what another machine has compiled, and compiles nothing itself.
+# What serves what another machine has compiled, and compiles nothing itself: the runtime alone, and the program beside it.
 set(serving ${SCRATCH}/serving)
 install(${serving} runtime)
 file(GLOB_RECURSE files RELATIVE ${serving} ${serving}/*)
 foreach(file IN LISTS files)
-  if(file MATCHES "_compiler|_host|worker|\\.h$|\\.c$|cmake|pkgconfig")
+  if(file MATCHES "_operations|_compiler|_host|bin/|worker|\\.h$|\\.c$|cmake|pkgconfig")
     message(SEND_ERROR "the component runtime has ${file}")
   endif()
 endforeach()
+install(${serving} operations)
 file(WRITE ${SCRATCH}/config.json [=[{"version": 1, "ops": [{"name": "d64", "op": "hstu_attention", "heads": 4,
   "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 1024}]}]=])
 set(prewarm prewarm --config ${SCRATCH}/config.json --arch sm_90a --cache-dir ${SCRATCH}/cache)
 set(ENV{HSTUJIT_ON_MISS} fail)
 run(OUT output CODE code COMMAND ${serving}/bin/hstujit ${prewarm})
 if(code EQUAL 0)
-  message(SEND_ERROR "with an empty cache the runtime alone says: ${output}")
+  message(SEND_ERROR "without a compiler and with an empty cache the program says: ${output}")
 endif()
 unset(ENV{HSTUJIT_ON_MISS})
 run(OUT output CODE code COMMAND ${moved}/bin/hstujit ${prewarm})
@@ -175,6 +177,6 @@ endif()
 set(ENV{HSTUJIT_ON_MISS} fail)
 run(OUT output COMMAND ${serving}/bin/hstujit ${prewarm})
 if(NOT output MATCHES "2 kernels, 0 compiled, 2 hits")
-  message(SEND_ERROR "with a filled cache the runtime alone says: ${output}")
+  message(SEND_ERROR "without a compiler and with a filled cache the program says: ${output}")
 endif()
 file(REMOVE_RECURSE ${SCRATCH})

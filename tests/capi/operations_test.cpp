@@ -48,6 +48,65 @@ TEST_F(Operations, ACancelledPrewarmBeginsNoFurtherCompile) {
   EXPECT_THAT(kernels(), testing::AllOf(testing::Ge(1u), testing::Le(2u))) << "one may be under way";
 }
 
+// The variable is that of the time when the context was made.
+TEST_F(Operations, AMissingLibraryIsNamedWithWhatWasLookedFor) {
+  const Config config = Config::parse(kThree);
+  const auto tuned = [&](const char* library) {
+    ::setenv("HSTUJIT_OPERATIONS_LIBRARY", library, 1);
+    hstujit_context* const context = make_context();
+    ::unsetenv("HSTUJIT_OPERATIONS_LIBRARY");
+    hstujit_text report = {};
+    EXPECT_EQ(hstujit_tune(context, config.get(), nullptr, &report), HSTUJIT_NO_COMPILER);
+    EXPECT_EQ(report.data, nullptr);
+    hstujit_context_destroy(context);
+    return std::string(hstujit_last_error());
+  };
+  EXPECT_THAT(tuned("/nowhere/libhstujit_operations.so"),
+              testing::AllOf(HasSubstr("the operations library that HSTUJIT_OPERATIONS_LIBRARY names was not found"),
+                             HasSubstr("/nowhere/libhstujit_operations.so")));
+  const std::string other = hstujit::binary_path("/test_libraries/libhstujit_fake_compiler.so");
+  EXPECT_THAT(tuned(other.c_str()), HasSubstr("hstujit_operations_abi"));
+}
+
+// Events of a context under the policy "tune" that prepares an op over the fake driver.
+std::string events_of_a_miss(const std::string& cache, hstujit_status expected) {
+  std::string events;
+  auto options = HSTUJIT_INIT(hstujit_context_options);
+  options.cache_dir = cache.c_str();
+  options.cache_path = "";
+  options.on_miss = HSTUJIT_ON_MISS_TUNE;
+  options.log = [](void* user, const char* category, const char* line) {
+    static_cast<std::string*>(user)->append(category).append(" ").append(line).append("\n");
+  };
+  options.log_user = &events;
+  hstujit_context* context = nullptr;
+  EXPECT_EQ(hstujit_context_create(&options, &context), HSTUJIT_OK) << hstujit_last_error();
+  hstujit_op* op = nullptr;
+  EXPECT_EQ(hstujit_op_create(context, R"({"op": "silu", "width": 8})", HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
+            HSTUJIT_OK)
+      << hstujit_last_error();
+  const auto problem = HSTUJIT_INIT(hstujit_problem);
+  EXPECT_EQ(hstujit_prepare(op, &problem), expected) << hstujit_last_error();
+  hstujit_op_destroy(op);
+  hstujit_context_destroy(context);
+  return events;
+}
+
+TEST_F(Operations, AMissAsksTheLibraryToTune) {
+  use_fake_compiler();
+  ::setenv("HSTUJIT_CUDA_DRIVER", hstujit::binary_path("/test_libraries/libhstujit_fake_cuda.so").c_str(), 1);
+  ::setenv("HSTUJIT_WORKER", "none", 1);
+  // The library's own engine times candidates, none of which writes anything over the fake driver.
+  EXPECT_THAT(events_of_a_miss(cache_, HSTUJIT_CHECK_FAILED), HasSubstr("tune hstujit,tune,bench,worker="));
+  EXPECT_THAT(hstujit_last_error(), testing::StartsWith("no candidate of "));
+  ::setenv("HSTUJIT_OPERATIONS_LIBRARY", "/nowhere/libhstujit_operations.so", 1);
+  const std::string other_cache = (folder_->path() / "other").string();
+  EXPECT_THAT(events_of_a_miss(other_cache, HSTUJIT_OK),
+              testing::AllOf(HasSubstr("tune hstujit,tune,miss-not-tuned,op=silu"),
+                             HasSubstr("/nowhere/libhstujit_operations.so")));
+  for (const char* name : {"HSTUJIT_CUDA_DRIVER", "HSTUJIT_WORKER", "HSTUJIT_OPERATIONS_LIBRARY"}) ::unsetenv(name);
+}
+
 TEST_F(Operations, AnExceptionOfAProgressCallbackIsNoBug) {
   const Config config = Config::parse(kThree);
   auto options = one_job();

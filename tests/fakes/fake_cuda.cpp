@@ -20,8 +20,8 @@ namespace cuda = hstujit::cuda;
 
 namespace {
 
-// Of one copy or fill. No test looks at more; ceilings (runtime/tuning/timing/ceilings.h) are of a GiB, which is only
-// timed.
+// Of one copy or fill. No test looks at more; ceilings (operations/tuning/timing/ceilings.h) are of a GiB, which is
+// only timed.
 constexpr size_t kMostMoved = size_t{256} << 20;
 
 // A kernel that was found in a module.

@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "runtime/tuning/worker/worker_channel.h"
-#include "runtime/tuning/worker/worker_compile.h"
-#include "runtime/tuning/worker/worker_problem.h"
+#include "operations/tuning/worker/worker_channel.h"
+#include "operations/tuning/worker/worker_compile.h"
+#include "runtime/dispatch/bench_problem.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 
@@ -29,7 +29,7 @@ WorkerChannel::Deadline soon() { return std::chrono::steady_clock::now() + std::
 void check_message(const WorkerMessage& message) {
   const Json& head = message.head;
   expect(head.is_object(), "the head of a message is an object");
-  if (head.contains("problem")) parsed(parse_worker_problem(head["problem"]));
+  if (head.contains("problem")) parsed(parse_bench_problem(head["problem"]));
   if (head.contains("request")) parsed(parse_compile_request(head["request"]));
   parsed(take_blobs(message));
 

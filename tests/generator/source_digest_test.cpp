@@ -246,7 +246,7 @@ TEST_F(SourceDigestTest, MovedFilesChangeNothing) {
   move("templates/common/math.cuh", "templates/common/ptx/approximate.cuh");
   write("templates/common/math.cuh", "#include \"common/ptx/approximate.cuh\"\n");  // the emitter's name
   move("templates/common/jagged.cuh", "templates/common/schedule/jagged.cuh");
-  move("templates/attention/bias.cuh", "templates/attention/sm80/bias_of_all.cuh");
+  move("templates/attention/operands/pair.cuh", "templates/attention/sm80/bias_of_all.cuh");
   move("templates/attention/sm90", "templates/attention/hopper");
   move("templates/attention/host", "templates/attention/shared/host");
   for (const char* type : {".h", ".cpp"}) {
@@ -298,7 +298,7 @@ TEST_F(SourceDigestTest, WhatIsNotThereIsNamed) {
   append("compiler/emit/source.cpp", "#include \"compiler/emit/elsewhere.h\"\n");
   EXPECT_THAT(digest_sources(root(), kLlvm).status().message(),
               HasSubstr("compiler/emit/source.cpp includes \"compiler/emit/elsewhere.h\", which is no file"));
-  append("templates/attention/bias.cuh", "#include \"common/elsewhere.cuh\"\n");
+  append("templates/attention/operands/pair.cuh", "#include \"common/elsewhere.cuh\"\n");
   EXPECT_THAT(digest_sources(root(), kLlvm).status().message(), HasSubstr("common/elsewhere.cuh"));
   fs::remove(root() / "compiler/spec/operators/hstu_attention/inputs.cpp");
   EXPECT_THAT(digest_sources(root(), kLlvm).status().message(), HasSubstr("compiler/spec/*/inputs.cpp"));

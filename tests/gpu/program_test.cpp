@@ -9,7 +9,7 @@
 #include <map>
 
 #include "compiler/spec/config.h"
-#include "runtime/operations/operation.h"
+#include "operations/configs/operation.h"
 
 namespace hstujit {
 namespace {

@@ -1,6 +1,6 @@
 """The wheels: made from an installation, installed into an empty environment, and used there.
 
-HSTUJIT_PREFIX names the installation, stripped, with the components runtime, compiler, torch and host.
+HSTUJIT_PREFIX names the installation, stripped, with the components runtime, operations, compiler, torch and host.
 """
 
 import base64
@@ -86,7 +86,7 @@ class Wheels(unittest.TestCase):
         self.assertFalse(any("libhstujit_host" in name for name in zipfile.ZipFile(self.wheel).namelist()))
 
     def test_the_platform_has_every_symbol_of_glibc_that_is_wanted(self):
-        for wheel, count in ((self.wheel, 5), (self.host, 1)):
+        for wheel, count in ((self.wheel, 6), (self.host, 1)):
             newest = int(re.search(r"manylinux_2_(\d+)_", wheel.name).group(1))
             with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder)
@@ -116,7 +116,7 @@ class Wheels(unittest.TestCase):
     def test_the_metadata_names_the_licence_and_the_notices(self):
         of_all = ("fmt", "JSON for Modern C++", "libsodium", "Zstandard")
         of_wheels = (
-            (self.wheel, ("runtime", "compiler"), (*of_all, "CLI11", "LLVM and MLIR")),
+            (self.wheel, ("runtime", "operations", "compiler"), (*of_all, "CLI11", "LLVM and MLIR")),
             (self.host, ("host",), (*of_all, "zlib", "LLVM and MLIR")),
         )
         for wheel, components, titles in of_wheels:

@@ -1,5 +1,5 @@
 // The lengths that a candidate is validated on.
-#include "runtime/tuning/data/adversarial_lengths.h"
+#include "operations/tuning/data/adversarial_lengths.h"
 
 #include <set>
 

@@ -5,10 +5,10 @@
 
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
+#include "operations/tuning/data/adversarial_lengths.h"
+#include "operations/tuning/data/strided_data.h"
 #include "runtime/capi/signature_json.h"
 #include "runtime/launch/launcher.h"
-#include "runtime/tuning/data/adversarial_lengths.h"
-#include "runtime/tuning/data/strided_data.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -1,5 +1,5 @@
 // Compiles in worker processes: the real worker program with the fake compiler library, which crashes and hangs.
-#include "runtime/tuning/worker/compile_worker.h"
+#include "operations/tuning/worker/compile_worker.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "compiler/generator/generator_digest.h"
-#include "runtime/tuning/worker/worker_compile.h"
-#include "runtime/tuning/worker/worker_problem.h"
+#include "operations/tuning/worker/worker_compile.h"
+#include "operations/tuning/worker/worker_program.h"
 #include "tests/paths.h"
 #include "tests/runtime/tuner_fixture.h"
 

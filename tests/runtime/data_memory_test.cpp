@@ -1,13 +1,13 @@
 // Batches without room for their data: refused before they are made, with what takes the bytes and what it follows
 // from; and one that runs out of memory all the same ends itself alone.
-#include "runtime/tuning/data/data_memory.h"
+#include "operations/tuning/data/data_memory.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/operations/operation.h"
-#include "runtime/tuning/data/problem_data.h"
+#include "operations/configs/operation.h"
+#include "operations/tuning/data/problem_data.h"
 #include "tests/paths.h"
 #include "tests/runtime/support.h"
 #include "tests/support/little_memory.h"

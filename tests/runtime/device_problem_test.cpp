@@ -1,5 +1,5 @@
 // Problems in device memory, over a driver whose memory is the host's.
-#include "runtime/tuning/data/device_problem.h"
+#include "operations/tuning/data/device_problem.h"
 
 #include "tests/runtime/support.h"
 

@@ -5,9 +5,9 @@
 #include "autotune_cache/checked_json.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/read_limits.h"
+#include "operations/configs/cache_health.h"
+#include "operations/configs/operation.h"
 #include "runtime/engine/generator_keys.h"
-#include "runtime/operations/cache_health.h"
-#include "runtime/operations/operation.h"
 #include "tests/paths.h"
 #include "tests/runtime/support.h"
 

@@ -1,7 +1,7 @@
 // What explain says of a miss: which fields of the key differ from the nearest entry, or that the entry is damaged.
 #include "autotune_cache/bundle_transfer.h"
+#include "operations/configs/operation.h"
 #include "runtime/engine/nearest_entry.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/support/little_memory.h"
 #include "tests/support/sanitized.h"

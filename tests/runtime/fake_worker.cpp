@@ -17,8 +17,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "runtime/tuning/worker/worker_process.h"
-#include "runtime/tuning/worker/worker_server.h"
+#include "operations/tuning/worker/worker_process.h"
+#include "operations/tuning/worker/worker_server.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include "autotune_cache/checked_json.h"
 #include "compiler/support/read_limits.h"
+#include "operations/configs/operation.h"
 #include "runtime/engine/frozen_choices.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/support/little_memory.h"
 

@@ -3,8 +3,8 @@
 
 #include <latch>
 
+#include "operations/configs/operation.h"
 #include "runtime/engine/generator_keys.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "compiler/support/read_limits.h"
-#include "runtime/operations/operation.h"
+#include "operations/configs/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/support/whole_file.h"
 

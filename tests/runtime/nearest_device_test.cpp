@@ -1,6 +1,6 @@
 // A key that was tuned on another device of the same architecture.
+#include "operations/configs/operation.h"
 #include "runtime/dispatch/kernel_choice.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

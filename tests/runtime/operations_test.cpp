@@ -5,8 +5,8 @@
 #include <set>
 #include <thread>
 
+#include "operations/configs/operation.h"
 #include "runtime/launch/launcher.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -1,7 +1,7 @@
 // One function decides the bucket of an operator's problem, with sequences and without.
 #include "runtime/dispatch/problem_bucket.h"
 
-#include "runtime/operations/operation.h"
+#include "operations/configs/operation.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

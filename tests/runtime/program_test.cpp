@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "compiler/spec/sequence_rows.h"
+#include "operations/configs/operation.h"
 #include "runtime/dispatch/program_op.h"
 #include "runtime/launch/program_layout.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/support/sanitized.h"
 

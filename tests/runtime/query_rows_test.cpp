@@ -1,6 +1,6 @@
 // Generated inputs, comparison and data checks where q and out hold only the last rows of each sequence.
+#include "operations/tuning/data/strided_data.h"
 #include "runtime/launch/data_checks.h"
-#include "runtime/tuning/data/strided_data.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

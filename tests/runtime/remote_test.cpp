@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "runtime/operations/operation.h"
+#include "operations/configs/operation.h"
 #include "tests/autotune_cache/http_server.h"
 #include "tests/autotune_cache/real_server.h"
 #include "tests/runtime/support.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "autotune_cache/bundle_transfer.h"
-#include "runtime/operations/operation.h"
+#include "operations/configs/operation.h"
 #include "tests/paths.h"
 #include "tests/runtime/support.h"
 

@@ -5,11 +5,11 @@
 #include <numeric>
 
 #include "autotune_cache/bundle_transfer.h"
+#include "operations/configs/operation.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/kernel_supply.h"
 #include "runtime/dispatch/miss_record.h"
 #include "runtime/engine/frozen_choices.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/runtime/winners.h"
 

@@ -1,9 +1,9 @@
 // Kernels of their own for small batches: which launches get them, what keys, records, recordings and reports say.
 #include "compiler/spec/small_batch.h"
 
+#include "operations/configs/operation.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/miss_record.h"
-#include "runtime/operations/operation.h"
 #include "tests/runtime/support.h"
 #include "tests/runtime/winners.h"
 

@@ -1,5 +1,5 @@
 // Slices of wider tensors: the same elements at other addresses, gaps poisoned.
-#include "runtime/tuning/data/strided_data.h"
+#include "operations/tuning/data/strided_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,8 +13,9 @@
 #include "compiler/spec/rounding.h"
 #include "compiler/support/dynamic_library.h"
 #include "compiler/support/files.h"
+#include "operations/tuning/data/problem_data.h"
+#include "operations/tuning/tuner/tune_key.h"
 #include "runtime/dispatch/op.h"
-#include "runtime/tuning/data/problem_data.h"
 #include "tests/fakes/fake_cuda.h"
 #include "tests/paths.h"
 
@@ -101,6 +102,7 @@ class RuntimeTest : public ::testing::Test {
     options.environment = Environment::of_values(values_);
     options.compiler = compiler_;
     options.host = host_;
+    options.tuner = miss_tuner_of_this_library();
     options.records = records_;
     options.log = [this](LogCategory, const std::string& line) {
       const std::lock_guard lock(log_mutex_);

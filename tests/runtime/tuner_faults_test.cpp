@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "runtime/tuning/timing/device_bench.h"
+#include "operations/tuning/timing/device_bench.h"
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {

@@ -1,8 +1,8 @@
 // The tuner with benches that the test makes up: what the tests of tuning share.
 #pragma once
 
-#include "runtime/operations/operation.h"
-#include "runtime/tuning/tuner/tuner.h"
+#include "operations/configs/operation.h"
+#include "operations/tuning/tuner/tuner.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

@@ -13,8 +13,9 @@
 #include "compiler/spec/config.h"
 #include "compiler/spec/json_text.h"
 #include "compiler/support/files.h"
-#include "runtime/tuning/worker/worker_bench.h"
-#include "runtime/tuning/worker/worker_problem.h"
+#include "operations/tuning/worker/worker_bench.h"
+#include "operations/tuning/worker/worker_program.h"
+#include "runtime/dispatch/bench_problem.h"
 #include "tests/paths.h"
 
 namespace hstujit {
@@ -301,7 +302,7 @@ TEST(WorkerChannel, WhatIsNoFrameIsRefused) {
   EXPECT_EQ(end, WorkerChannel::End::kMalformed);
 }
 
-TEST(WorkerProblem, GoesThereAndBack) {
+TEST(BenchProblem, GoesThereAndBack) {
   const auto json = parse_json_text(R"({"name": "test", "op": "delta_hstu_attention", "heads": 2, "attn_dim": 64,
       "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130], "jagged_queries": true, "delta_len": [3, 7],
       "num_targets": 2})",
@@ -309,14 +310,14 @@ TEST(WorkerProblem, GoesThereAndBack) {
   ASSERT_TRUE(json.ok());
   const auto instance = parse_instance(*json, "test", "");
   ASSERT_TRUE(instance.ok()) << instance.status().message();
-  const WorkerProblem problem{"/a/libcuda.so.1",
-                              instance->spec,
-                              Direction::kForward,
-                              *known_device("sm_90a"),
-                              3,
-                              make_lengths(*instance, 256),
-                              0.125};
-  const auto back = parse_worker_problem(nlohmann::ordered_json::parse(to_json(problem).dump()));
+  const BenchProblem problem{"/a/libcuda.so.1",
+                             instance->spec,
+                             Direction::kForward,
+                             *known_device("sm_90a"),
+                             3,
+                             make_lengths(*instance, 256),
+                             0.125};
+  const auto back = parse_bench_problem(nlohmann::ordered_json::parse(to_json(problem).dump()));
   ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->cuda_driver, problem.cuda_driver);
   EXPECT_EQ(back->spec->to_json(), problem.spec->to_json());
@@ -327,7 +328,7 @@ TEST(WorkerProblem, GoesThereAndBack) {
   EXPECT_EQ(back->lengths.rows_of("Lq"), (std::vector<int64_t>{3, 7, 3}));
   EXPECT_EQ(back->lengths.max_seq_len, 256);
   EXPECT_EQ(back->alpha, 0.125);
-  EXPECT_FALSE(parse_worker_problem({{"spec", 1}}).ok());
+  EXPECT_FALSE(parse_bench_problem({{"spec", 1}}).ok());
 }
 
 TEST(WorkerProgram, IsTheVariablesOrTheInstallationsOrNone) {

@@ -1,5 +1,5 @@
 // The name of what a bench times.
-#include "runtime/tuning/data/workload.h"
+#include "operations/tuning/data/workload.h"
 
 #include "tests/runtime/support.h"
 

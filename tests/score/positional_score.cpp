@@ -45,8 +45,8 @@ void attend(const AttentionCall& x, const SequenceRows& rows, int64_t head, Outp
       add(y["dq"], q, ds, x.k + k, attn);
       add(y["dk"], k, ds, x.q + q, attn);
       add(y["dv"], v, value * factor, x.dout + out, hidden);
-      if (x.drab) y["drab"][static_cast<size_t>(x.bias_at(rows.b, head, i, j))] += ds;
-      if (x.dattn_scale) y["dattn_scale"][static_cast<size_t>(x.params.attn_scale == "rows" ? query : 0)] += value * dp;
+      if (x.returns_dbias) y["drab"][static_cast<size_t>(x.bias_at(rows.b, head, i, j))] += ds;
+      if (x.returns_dfactors) y["dattn_scale"][static_cast<size_t>(x.factor_at(query))] += value * dp;
     }
   }
 }

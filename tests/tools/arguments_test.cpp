@@ -211,6 +211,7 @@ TEST(Paths, ThatHoldLineEndsAreEscaped) {
       {{"cache", "import", path, "--cache-dir", scratch.cache()}, {}},
       {{"cache", "ls", "--cache-dir", scratch.cache()}, {{"HSTUJIT_FROZEN", path}}},
       {{"run", "--backend", "host", "--config", config}, {{"HSTUJIT_HOST_LIBRARY", path}}},
+      {{"doctor"}, {{"HSTUJIT_OPERATIONS_LIBRARY", path}}},
       {{"prewarm", "--arch", "sm_90a", "--config", config, "--cache-dir", scratch.cache()},
        {{"HSTUJIT_COMPILER_LIBRARY", path}}}};
   for (const auto& [arguments, variables] : runs) {

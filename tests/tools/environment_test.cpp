@@ -52,6 +52,19 @@ TEST(Missing, CompilerLibraryIsNamedWithWhatWasLookedFor) {
   EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_compiler.so"));
 }
 
+TEST(Missing, OperationsLibraryIsNamedWithWhatWasLookedFor) {
+  const Scratch scratch;
+  const Variables none = {{"HSTUJIT_OPERATIONS_LIBRARY", "/nonexistent/libhstujit_operations.so"}};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"prewarm", "--config", scratch.config(), "--arch", "sm_90a"},
+        {"cache", "ls"},
+        {"doctor"}}) {
+    const Outcome outcome = hstujit_tool(command, none);
+    EXPECT_EQ(outcome.code, kUnavailable) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("/nonexistent/libhstujit_operations.so"));
+  }
+}
+
 TEST(Missing, HostLibraryIsNamedWithWhatWasLookedFor) {
   const Scratch scratch;
   const Outcome outcome = hstujit_tool({"run", "--config", scratch.config(), "--backend", "host"},

@@ -24,7 +24,8 @@ class Serving : public testing::Test {
     fs::copy(binary_path("/bin/hstujit"), root / "bin" / "hstujit");
     for (const auto& file : fs::directory_iterator(binary_path("/lib"))) {
       const std::string library = file.path().filename().string();
-      if (library.starts_with("libhstujit.so")) fs::copy(file.path(), root / "lib" / library);
+      if (library.starts_with("libhstujit.so") || library == "libhstujit_operations.so")
+        fs::copy(file.path(), root / "lib" / library);
     }
     if (with_records) {
       const fs::path records = root / "lib" / HSTUJIT_RECORDS_FROM_LIBRARY;

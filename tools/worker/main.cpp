@@ -6,11 +6,11 @@
 #include <cstdlib>
 
 #include "compiler/support/standard_streams.h"
-#include "runtime/tuning/worker/worker_api.h"
+#include "operations/api/worker_api.h"
 
 int main() {
   hstujit::protect_standard_streams();
-  constexpr int kSocket = 3;  // kWorkerSocket of runtime/tuning/worker/worker_process.h
+  constexpr int kSocket = 3;  // kWorkerSocket of operations/tuning/worker/worker_process.h
   int type = 0;
   socklen_t size = sizeof(type);
   if (getsockopt(kSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {

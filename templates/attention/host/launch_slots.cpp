@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -11,22 +12,22 @@ namespace hstujit {
 
 namespace {
 
-// Pointer and strides of rab or drab.
-std::vector<ParamSlot> bias_slots(const Signature& signature, const std::string& tensor, std::string type) {
+// What `tensor` points at on the device.
+std::string pointer_type(const Argument& tensor) {
+  const std::string type = fmt::format("{}*", pointed_at(tensor.dtype));
+  return tensor.role == ArgumentRole::kOutput ? type : "const " + type;
+}
+
+// Pointer and strides of the operand, its gradient or what that is added to, which is the argument `tensor`.
+std::vector<ParamSlot> operand_slots(const Signature& signature, const Operand& operand, const std::string& tensor) {
   std::vector<ParamSlot> slots = {argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor)};
-  slots[0].type = std::move(type);
+  slots[0].type = pointer_type(signature[static_cast<size_t>(slots[0].argument)]);
   int dimension = 0;
-  for (const char* name : {"_batch_stride", "_head_stride", "_row_stride"}) {
-    slots.push_back(argument_slot(signature, tensor + name, ParamSlot::Kind::kStride, tensor));
+  for (const std::string_view name : operand.kind->strides(operand)) {
+    slots.push_back(argument_slot(signature, fmt::format("{}_{}", tensor, name), ParamSlot::Kind::kStride, tensor));
     slots.back().dimension = dimension++;
   }
   return slots;
-}
-
-ParamSlot factors_slot(const Signature& signature, const std::string& tensor, std::string type) {
-  ParamSlot result = argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor);
-  result.type = std::move(type);
-  return result;
 }
 
 // The argument that bounds the rows of q of a sequence.
@@ -63,33 +64,33 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   const auto add = [&](std::vector<ParamSlot> members) {
     for (ParamSlot& member : members) slots.push_back(std::move(member));
   };
+  const auto is_gradient = [&](const Argument& argument) {
+    return std::ranges::any_of(spec.operands(),
+                               [&](const Operand& operand) { return argument.name == operand.gradient_name(); });
+  };
   for (const Argument& argument : signature) {
-    if (argument.role != ArgumentRole::kOutput) continue;
-    if (argument.name == "drab") {
-      add(bias_slots(signature, argument.name, data));
-    } else if (argument.name == "dattn_scale") {
-      slots.push_back(factors_slot(signature, argument.name, "float*"));
-    } else {
+    if (argument.role == ArgumentRole::kOutput && !is_gradient(argument))
       add(attention_tensor_slots(signature, argument.name, data));
-    }
   }
-  if (find_argument(signature, "drab_before") >= 0) add(bias_slots(signature, "drab_before", "const " + data));
-  if (find_argument(signature, "dattn_scale_before") >= 0)
-    slots.push_back(factors_slot(signature, "dattn_scale_before", "const float*"));
-  if (params.has_rab()) {
-    add(bias_slots(signature, "rab", "const " + data));
-    slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+  const auto add_where_there = [&](const Operand& operand, const std::string& tensor) {
+    if (find_argument(signature, tensor) >= 0) add(operand_slots(signature, operand, tensor));
+  };
+  for (const Operand& operand : spec.operands()) add_where_there(operand, operand.gradient_name());
+  for (const Operand& operand : spec.operands()) add_where_there(operand, operand.before_name());
+  for (const Operand& operand : spec.operands()) {
+    if (operand.use == OperandUse::kMask) continue;
+    add(operand_slots(signature, operand, operand.name));
+    if (operand.use == OperandUse::kBias)
+      slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
   }
-  if (params.has_attn_scale()) slots.push_back(factors_slot(signature, "attn_scale", "const float*"));
   slots.push_back(argument_slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
   if (spec.query_rows() == QueryRows::kLastJagged) {
     slots.push_back(argument_slot(signature, "seq_offsets_q", Kind::kPointer, "seq_offsets_q"));
     slots.back().type = offset;
   }
-  if (params.num_targets) {
-    slots.push_back(argument_slot(signature, "num_targets", Kind::kPointer, "num_targets"));
-    slots.back().type = offset;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.use == OperandUse::kMask) add(operand_slots(signature, operand, operand.name));
   }
   slots.push_back(argument_slot(signature, "total_rows", Kind::kSize, "k"));
   if (spec.query_rows() != QueryRows::kAll)
@@ -133,7 +134,7 @@ std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t
 Constants attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
   const HstuAttentionParams& params = spec.params();
-  const bool even = params.has_rab() && params.dtype != DataType::kFp32 && params.alignment >= 4;
+  const bool even = params.has_bias() && params.dtype != DataType::kFp32 && params.alignment >= 4;
   return {
       {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
 }
@@ -142,8 +143,7 @@ std::string attention_kernel_prefix(const AttentionSpec& spec) {
   const HstuAttentionParams& params = spec.params();
   std::string prefix(spec.op());
   if (spec.query_rows() == QueryRows::kLastJagged) prefix += "_jagged";
-  if (params.has_rab()) prefix += "_rab";
-  if (params.has_attn_scale()) prefix += fmt::format("_scale_{}", params.attn_scale);
+  for (const Operand& operand : spec.operands()) prefix += operand.kernel_suffix;
   if (params.adds_gradients) prefix += "_adding";
   return prefix;
 }

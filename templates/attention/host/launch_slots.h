@@ -17,10 +17,10 @@ std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const 
 // Member `name`: the map of a tensor of 16-bit data, with boxes of 64 columns and `rows` rows.
 ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows);
 
-// Slots common to the skeletons of a direction: outputs and their strides, [rab, its strides and max_seq_len],
-// [attn_scale], seq_offsets, [seq_offsets_q], [num_targets], total_rows, [total_query_rows], batch, max_query_rows,
-// alpha, inverse_scale. Members have the names that templates/attention/*/kernel.cuh use. 16-bit data types are `u16`
-// on the device.
+// Slots common to the skeletons of a direction: outputs and their strides, operands that the score reads with theirs,
+// [max_seq_len with a bias], seq_offsets, [seq_offsets_q], operands that the mask reads, total_rows,
+// [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
+// templates/attention/*/kernel.cuh use. 16-bit data types are `u16` on the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
 // ceil((size of the tensor's first dimension + bias) / divisor)
@@ -44,8 +44,8 @@ std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t
 // columns begin at even ones, as pairs of the bias do: kEvenTiles.
 Constants attention_constants(const AttentionSpec& spec);
 
-// What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, "_rab"
-// with a bias, "_scale_rows" or "_scale_scalar" with factors of the scores.
+// What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, and
+// what operands add (Operand::kernel_suffix).
 std::string attention_kernel_prefix(const AttentionSpec& spec);
 
 }  // namespace hstujit

@@ -1,6 +1,6 @@
 // hstu_attention on Ampere and Ada: the bias as what the scores of a chunk begin with.
 #pragma once
-#include "attention/bias.cuh"
+#include "attention/operands/pair.cuh"
 #include "attention/sm80/products.cuh"
 
 namespace sm80 {
@@ -15,8 +15,7 @@ __device__ __forceinline__ void begin_rows_with(const Bias& bias, int row, int c
       for (int j = 0; j < S::kScoreTiles; ++j) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
-          scores[i][j][e] =
-              bias.at(row + 16 * i + 8 * (e / 2), column0 + 8 * j + Products<S>::score_column(e % 2));
+          scores[i][j][e] = bias.at(row + 16 * i + 8 * (e / 2), column0 + 8 * j + Products<S>::score_column(e % 2));
         }
       }
     } else {

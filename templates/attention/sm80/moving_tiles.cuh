@@ -21,7 +21,7 @@ struct RowsView {
     mask_tile(own0, own1, other0, other1, s.rows, s.targets, full, visible);
   }
   static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
-    return {own, other, s.rows, s.targets, head};
+    return {own, other, s.rows, s.targets, head, s.start};
   }
   static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
     return mask_valid(own, other, s.rows, s.targets);

@@ -1,6 +1,6 @@
 // hstu_attention on Ampere and Ada: scaled, rounded once and stored, rows below n only.
 #pragma once
-#include "attention/bias.cuh"
+#include "attention/operands/factors.cuh"
 #include "attention/sm80/shared.cuh"
 #include "common/fragment_store.cuh"
 

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "compiler/plan/typed_skeleton.h"
-#include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/operands/gradients/following_kernels.h"
 #include "templates/attention/sm80/limits.h"
 #include "templates/attention/sm80/per_sequence_space.h"
 #include "templates/attention/sm80_backward/cost.h"

@@ -12,7 +12,8 @@
 // there are CTAs for dk and others for dv. Formulas: docs/ops.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
-#include "attention/bias_gradients/kernels.cuh"
+#include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/rows.cuh"  // where kByColumn
 #include "attention/sm80_backward/worker.cuh"
 
 namespace sm80 {

@@ -30,7 +30,7 @@ BackwardResources::BackwardResources(const HstuAttentionParams& params, const At
   const int64_t fragments = warp_rows / 16;
   const int64_t steps = row_bytes / kStepBytes;
   const int64_t passing = (is_ieee(params) ? kVectorRegisters : 0) + (params.alignment < 4 ? kGatherRegisters : 0) +
-                          (params.has_rab() && !is_ieee(params) ? kBiasRegisters : 0);
+                          (params.has_bias() && !is_ieee(params) ? kBiasRegisters : 0);
   const int64_t other = config.schedule == "per_sequence" ? kOtherPerSequence : kOtherRegisters;
   const auto needed = [&](int64_t chunk, bool own, bool split) {
     const int64_t sums = split ? std::max(params.attn_dim, params.hidden_dim) : params.attn_dim + params.hidden_dim;

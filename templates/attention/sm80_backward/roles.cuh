@@ -15,7 +15,7 @@ struct ColumnsView {
     mask_tile(other0, other1, own0, own1, s.rows, s.targets, full, visible);
   }
   static __device__ __forceinline__ Pair pair(int own, int other, const Sequence& s, int head) {
-    return {other, own, s.rows, s.targets, head};
+    return {other, own, s.rows, s.targets, head, s.start};
   }
   static __device__ __forceinline__ bool valid(int own, int other, const Sequence& s) {
     return mask_valid(other, own, s.rows, s.targets);

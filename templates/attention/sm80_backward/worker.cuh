@@ -85,7 +85,7 @@ class BackwardWorker {
   using Load = Loader<Spec, Config>;
   using Scores = typename S::Scores;
   // Rows that pass by have factors of their own.
-  static constexpr bool kWeighted = !Role::kRows && Spec::kAttnScaleRows;
+  static constexpr bool kWeighted = !Role::kRows && Spec::Factors::kOfRows;
 
   __device__ __forceinline__ u32 own_tile() const { return shared_; }
   __device__ __forceinline__ u32 stage_tile(int stage) const {
@@ -152,7 +152,7 @@ class BackwardWorker {
 
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       const HeadBias<Spec, Params> bias(params_, sequence_index_, head_, sequence_.rows);
       if constexpr (Role::kRows) {
         begin_rows_with<Spec, Attn>(bias, thread_own(), other0, scores);
@@ -169,7 +169,7 @@ class BackwardWorker {
   __device__ __forceinline__ int thread_own() const { return warp_own0_ + static_cast<int>(threadIdx.x) % 32 / 4; }
 
   __device__ __forceinline__ float factor_of_row(int row) const {
-    return RowFactors<Params>(params_, sequence_.start, sequence_.rows).of(row);
+    return RowFactors<Spec, Params>(params_, sequence_.start, sequence_.rows).of(row);
   }
 
   // S to P and dP to dS, of columns with the factor of the row. Invalid pairs are replaced, not multiplied by zero:

@@ -147,7 +147,7 @@ class Worker {
 
   // S / alpha of a chunk of columns, `column0` and those behind it.
   __device__ __forceinline__ void multiply_scores(u32 k, int column0, Scores& scores) const {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       const HeadBias<Spec, Params> bias(params_, sequence_index_, head_, sequence_.rows);
       begin_rows_with<Spec, S>(bias, thread_row(), column0, scores);
       products_.add_scores(k, scores);

@@ -53,7 +53,7 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
     const int64_t weights = is_ieee(params) ? 0 : chunk / 4;
     const int64_t passing = is_ieee(params) ? kVectorRegisters : 0;
     return fragments * (accumulators + weights + 4 * (query ? steps : 1)) + other + passing +
-           (params.alignment < 4 ? kGatherRegisters : 0) + (params.has_rab() ? kBiasRegisters : 0);
+           (params.alignment < 4 ? kGatherRegisters : 0) + (params.has_bias() ? kBiasRegisters : 0);
   };
   // Wide chunks use a fragment of q more often; their accumulators must fit. Without tensor cores k is what is reused.
   chunk_columns = 16;

@@ -69,9 +69,16 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
 
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
   if (!config.pack_sequences) return {};
-  if (spec.params().has_rab()) {
-    return {{"pack_sequences",
-             "pack_sequences true; allowed: false, a bias (rab) has rows and columns of one sequence at a time"}};
+  if (spec.params().has_bias()) {
+    return {
+        {"pack_sequences",
+         fmt::format("pack_sequences true; allowed: false, a bias ({}) has rows and columns of one sequence at a time",
+                     spec.operand(OperandUse::kBias)->name)}};
+  }
+  if (const Operand* const read = spec.operand(OperandUse::kScore)) {
+    return {
+        {"pack_sequences",
+         fmt::format("pack_sequences true; allowed: false, the score reads {} of one sequence at a time", read->name)}};
   }
   if (spec.query_rows() != QueryRows::kAll) {
     return {{"pack_sequences",

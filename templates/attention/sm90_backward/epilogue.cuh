@@ -1,6 +1,6 @@
 // Attention backward on Hopper: how a consumer warpgroup, which owns 64 rows of each tile, writes the sums of a tile.
 #pragma once
-#include "attention/bias.cuh"
+#include "attention/operands/factors.cuh"
 #include "attention/sm90_backward/shared.cuh"
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"

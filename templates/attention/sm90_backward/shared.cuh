@@ -45,7 +45,7 @@ constexpr bool kFixedOrder = Config::kScheduleSemaphore || Config::kSchedulePerS
 
 // Whether kernels have to know a tile's sequence by its number.
 template <class Spec, class Config>
-constexpr bool kKeepSequence = Spec::kRabHeads > 0 || Config::kScheduleSemaphore;
+constexpr bool kKeepSequence = Spec::Bias::kHeads > 0 || Config::kScheduleSemaphore;
 
 // A tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {

@@ -1,7 +1,7 @@
 // Attention backward on Hopper, dS computed once: dq_accum, where the partials of dq are added up, in fp32 in global
 // memory, and how dq comes of them.
 #pragma once
-#include "attention/bias.cuh"
+#include "attention/operands/factors.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"

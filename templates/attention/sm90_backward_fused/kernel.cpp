@@ -3,8 +3,8 @@
 
 #include "compiler/plan/typed_skeleton.h"
 #include "compiler/support/integers.h"
-#include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/operands/gradients/following_kernels.h"
 #include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_fused/resources.h"

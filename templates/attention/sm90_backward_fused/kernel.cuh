@@ -9,7 +9,8 @@
 // one stores its partial and the last one rounds the sum (accumulation_order.cuh). "per_sequence": a CTA has all tiles
 // of a (sequence, head), and the sums (per_sequence.cuh). Results of both are the same in every run.
 #pragma once
-#include "attention/bias_gradients/kernels.cuh"
+#include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/rows.cuh"  // where kByColumn
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"

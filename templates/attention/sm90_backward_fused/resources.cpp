@@ -45,8 +45,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   pair_tiles = config.schedule == "persistent" && tiles_pair_up(params);
   last_tiles_first = first_rows_see_all(params);
   dq_columns = params.attn_dim / config.consumers;
-  const bool row_factors = params.attn_scale == "rows";
-  mask_first = params.has_rab() || row_factors;
+  const bool row_factors = params.has_row_factors();
+  mask_first = params.has_bias() || row_factors;
 
   const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t stationary, int64_t sequences) {

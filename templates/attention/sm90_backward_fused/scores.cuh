@@ -1,8 +1,9 @@
 // Attention backward on Hopper, dS computed once: what a consumer thread holds of a Q tile of 64 rows, and how P and dS
 // come of S and dP.
 #pragma once
-#include "attention/bias.cuh"
 #include "attention/fragment_mask.cuh"
+#include "attention/operands/factors.cuh"
+#include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "common/fragment_store.cuh"
@@ -36,7 +37,7 @@ struct TileScores {
     [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
-      if constexpr (Spec::kAttnScaleRows) {
+      if constexpr (Spec::Factors::kOfRows) {
         if (i % 4 == 0) factors = row_factors_of(params, at, q_row(at) + i * 2);
       }
       float y[2];
@@ -45,7 +46,7 @@ struct TileScores {
         const auto pair = [=] { return pair_of(i + j, at); };
         float dy;
         score_grad(scores[i + j], pair, params, y[j], dy);
-        if constexpr (Spec::kAttnScaleRows) {
+        if constexpr (Spec::Factors::kOfRows) {
           const float factor = of_half(factors, j);
           y[j] *= factor;
           dy *= factor;
@@ -69,8 +70,12 @@ struct TileScores {
  private:
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
-    return {q_row(at) + i / 4 * 8 + (i & 1), thread_column(at) + (i & 2 ? 8 : 0), at.tile.rows, at.tile.targets,
-            at.tile.head};
+    return {q_row(at) + i / 4 * 8 + (i & 1),
+            thread_column(at) + (i & 2 ? 8 : 0),
+            at.tile.rows,
+            at.tile.targets,
+            at.tile.head,
+            at.tile.start};
   }
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
@@ -95,11 +100,11 @@ struct TileScores {
   }
 
   __device__ __forceinline__ float2 row_factors_of(const Params& params, const Coordinates& at, int row) const {
-    return RowFactors<Params>(params, at.tile.start, at.tile.rows).pair(row);
+    return RowFactors<Spec, Params>(params, at.tile.start, at.tile.rows).pair(row);
   }
 
   __device__ __forceinline__ void add_bias(const Params& params, const Coordinates& at) {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       int sequence = at.tile.has_work - 1, row = q_row(at), column = thread_column(at);
       // As in look_at_mask().
       asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));

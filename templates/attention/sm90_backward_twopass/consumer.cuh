@@ -4,8 +4,9 @@
 // sums of the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For
 // columns, S and dP come out transposed, and so are what the sums need.
 #pragma once
-#include "attention/bias.cuh"
 #include "attention/fragment_mask.cuh"
+#include "attention/operands/factors.cuh"
+#include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
@@ -48,7 +49,7 @@ class Consumer {
   static constexpr bool kColumns = kRole != Role::kRows;
   static constexpr bool kHasFirst = kRole != Role::kValues;                              // sums: dq or dk
   static constexpr bool kHasSecond = kRole == Role::kColumns || kRole == Role::kValues;  // dv
-  static constexpr bool kWeighted = kColumns && Spec::kAttnScaleRows;  // moving rows have factors of their own
+  static constexpr bool kWeighted = kColumns && Spec::Factors::kOfRows;  // moving rows have factors of their own
   // The products of the next moving tile are issued before the sums of this one, where registers hold both.
   static constexpr bool kOverlap = kHasSecond ? Config::kOverlapColumns : Config::kOverlapRows;
   static constexpr int kScores = Config::kBlockN / 2;       // fp32 accumulators of S a thread holds, and of dP
@@ -153,9 +154,9 @@ class Consumer {
     if constexpr (Config::kPackSequences) {
       const PackedRow& of = packed_row(i & 2 ? 8 : 0);
       const int row = (kColumns ? other : own) - of.start, column = (kColumns ? own : other) - of.start;
-      return {row, column, of.rows, of.targets, tile().head};
+      return {row, column, of.rows, of.targets, tile().head, 0};
     }
-    return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head};
+    return {kColumns ? other : own, kColumns ? own : other, tile().rows, tile().targets, tile().head, tile().start};
   }
 
   // P takes the place of S, and dS that of dP.
@@ -184,9 +185,8 @@ class Consumer {
         moving = moving_tile(pipeline_).row0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(stationary), "+r"(moving));
-    const FragmentMask<kScores> mask([&](int half, int further) {
-      return seen_bits(stationary + 8 * half, moving + further, rows, targets);
-    });
+    const FragmentMask<kScores> mask(
+        [&](int half, int further) { return seen_bits(stationary + 8 * half, moving + further, rows, targets); });
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
@@ -225,7 +225,7 @@ class Consumer {
       const int stationary_row = own[half], moving_row = other[half] + i / 4 * 8 + (i & 1);
       const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
       const bool valid = mask.valid(i);
-      const auto at = [=] { return Pair{row, column, n, t, tile().head}; };
+      const auto at = [=] { return Pair{row, column, n, t, tile().head, 0}; };
       float y, dy;
       score_grad(scores_[i], at, params_, y, dy);
       if constexpr (kWeighted) weigh(i, factors, y, dy);
@@ -266,7 +266,7 @@ class Consumer {
   // With the factor of the row of accumulator i. `factors`: of the rows of four accumulators, between calls in order.
   __device__ __forceinline__ void weigh(int i, float2& factors, float& y, float& dy) const {
     if (i % 4 == 0) {
-      factors = RowFactors<Params>(params_, tile().start, tile().rows).pair(thread_moving() + i * 2);
+      factors = RowFactors<Spec, Params>(params_, tile().start, tile().rows).pair(thread_moving() + i * 2);
     }
     const float factor = of_half(factors, i % 2);
     y *= factor;
@@ -275,7 +275,7 @@ class Consumer {
 
   // Addresses are computed here, not kept in registers across moving tiles: the accumulators need them.
   __device__ __forceinline__ void add_bias() {
-    if constexpr (Spec::kRabHeads > 0) {
+    if constexpr (Spec::Bias::kHeads > 0) {
       int sequence = tile().has_work - 1, stationary = thread_stationary(), moving = thread_moving();
       asm volatile("" : "+r"(sequence), "+r"(stationary), "+r"(moving));
       const HeadBias<Spec, Params> bias(params_, sequence, tile().head, tile().rows);

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "compiler/plan/typed_skeleton.h"
-#include "templates/attention/bias_gradients/following_kernels.h"
 #include "templates/attention/host/launch_slots.h"
+#include "templates/attention/operands/gradients/following_kernels.h"
 #include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_twopass/cost.h"
 #include "templates/attention/sm90_backward_twopass/resources.h"

@@ -5,7 +5,8 @@
 // dk and dv over Q tiles, or one of both: S and dP are computed in each role, so no sum is shared between CTAs.
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
-#include "attention/bias_gradients/kernels.cuh"
+#include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/rows.cuh"  // where kByColumn
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_twopass/consumer.cuh"
 #include "attention/sm90_backward_twopass/packed_producer.cuh"

@@ -35,7 +35,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
   const bool long_mask = is_long_mask(params);
   // Addresses of the bias, and some of it on its way.
-  const int64_t bias = params.has_rab() ? 12 : 0;
+  const int64_t bias = params.has_bias() ? 12 : 0;
   const int64_t rows = params.attn_dim / 2 + scores + state + bias;
   constexpr int64_t kMaxColumns = 256;  // of both sums
   split_columns = params.attn_dim + params.hidden_dim > kMaxColumns;

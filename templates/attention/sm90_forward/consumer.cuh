@@ -4,8 +4,9 @@
 // O += P v (wgmma, P as the register operand). There is no softmax, so KV tiles are independent: the product q k^T of
 // the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
 #pragma once
-#include "attention/bias.cuh"
 #include "attention/fragment_mask.cuh"
+#include "attention/operands/factors.cuh"
+#include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/split_kv.cuh"
@@ -143,7 +144,7 @@ class Consumer {
         scores_[2 * i] += unpack_low<Spec::kDtypeBf16>(bias_[i]);
         scores_[2 * i + 1] += unpack_high<Spec::kDtypeBf16>(bias_[i]);
       }
-    } else if constexpr (Spec::kRabHeads > 0) {
+    } else if constexpr (Spec::Bias::kHeads > 0) {
       with_bias(
           [&](const auto& bias, int row) { bias.template add_fragment<Config::kBlockN>(row, kv_tile_.row0, scores_); });
     }
@@ -179,7 +180,7 @@ class Consumer {
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
   // (lane % 4) + (i & 1). `row` and `column` are those of accumulator 0.
   __device__ __forceinline__ Pair pair_of(int i, int row, int column) const {
-    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head};
+    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head, tile_.start};
   }
 
   __device__ __forceinline__ void activate_scores() {
@@ -225,7 +226,7 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const Pair& own = pairs[i & 2 ? 1 : 0];
-      const auto at = [=] { return Pair{own.row, own.col + i / 4 * 8 + (i & 1), own.n, own.t, own.head}; };
+      const auto at = [=] { return Pair{own.row, own.col + i / 4 * 8 + (i & 1), own.n, own.t, own.head, 0}; };
       const float y = score(scores_[i], at, params_);
       scores_[i] = mask.valid(i) ? y : 0.0f;
     }
@@ -317,8 +318,12 @@ class Consumer {
   }
 
   __device__ __forceinline__ Pair packed_pair_of(int i, const PackedRow& of) const {
-    return {tile_.row0 + thread_row() + (i & 2 ? 8 : 0) - of.start, thread_column() + i / 4 * 8 + (i & 1) - of.start,
-            of.rows, of.targets, tile_.head};
+    return {tile_.row0 + thread_row() + (i & 2 ? 8 : 0) - of.start,
+            thread_column() + i / 4 * 8 + (i & 1) - of.start,
+            of.rows,
+            of.targets,
+            tile_.head,
+            0};
   }
 
   __device__ __forceinline__ void store() {

@@ -53,7 +53,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
-  if (params.has_rab()) {
+  if (params.has_bias()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
     // Found by compiling, as the others; the widest outputs leave none.
     registers_needed += params.hidden_dim > 192 ? 36 : 12;

@@ -1,7 +1,7 @@
 // Attention forward on Hopper: a tile whose columns are split over a cluster of CTAs. Each leaves its partial of
 // the sums in its shared memory, in fp32; then each adds up and stores some of the rows.
 #pragma once
-#include "attention/bias.cuh"
+#include "attention/operands/factors.cuh"
 #include "attention/sm90_forward/shared.cuh"
 #include "common/fragment_store.cuh"
 #include "common/regions.cuh"

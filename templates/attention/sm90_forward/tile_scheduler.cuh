@@ -62,7 +62,7 @@ class TileScheduler {
     if (pair >= pairs) return false;
     tile.head = static_cast<int>(pair % Spec::kHeads);
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
+    if constexpr (Spec::Bias::kHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
     const int rows = sequence.rows - sequence.query_begin;
     if (kLongLast && is_long) tile.row_tile = max(ceil_div(rows, Config::kBlockM) - 1, 0);
     // The sequence's last tile, where that is the long one, is none of the others.
@@ -83,7 +83,7 @@ class TileScheduler {
       words_ = place.words;
     }
     sequence = clamp_words(words_, params_.total_rows);
-    if constexpr (Spec::kRabHeads > 0) tile.sequence = index_;
+    if constexpr (Spec::Bias::kHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kLongTileFirst && sorted()) {
       const int others = tiles - 1;

@@ -1,8 +1,8 @@
 // Who lends workspaces: over the skeletons of tests/plan/fake_skeletons.cpp, whose tile of 128 rows asks for 100 bytes
 // a row, zeroed where its schedule is "persistent", and is followed by a second kernel.
-#include "runtime/operations/operation.h"
-#include "runtime/tuning/data/adversarial_lengths.h"
-#include "runtime/tuning/timing/device_bench.h"
+#include "operations/configs/operation.h"
+#include "operations/tuning/data/adversarial_lengths.h"
+#include "operations/tuning/timing/device_bench.h"
 #include "tests/runtime/support.h"
 
 namespace hstujit::test {

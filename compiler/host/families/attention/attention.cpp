@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
+#include "compiler/host/families/attention/gradient_parts.h"
 #include "compiler/host/operator.h"
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
@@ -19,23 +20,24 @@ constexpr int64_t kItemRows = 256;
 
 class HostAttention final : public HostOperator {
  public:
-  HostAttention(const AttentionSpec& spec, Direction direction, const RegisterTile& tile)
-      : params_(spec.params()),
-        query_rows_(spec.query_rows()),
+  HostAttention(std::shared_ptr<const AttentionSpec> spec, Direction direction, const RegisterTile& tile)
+      : spec_(std::move(spec)),
+        params_(spec_->params()),
+        query_rows_(spec_->query_rows()),
         direction_(direction),
+        parts_(*spec_),
         item_rows_(round_down(kItemRows, tile.rows)) {}
 
   Status emit(ItemFunction& function) override {
-    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(params_, function));
+    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(*spec_, function));
     return direction_ == Direction::kForward ? emit_attention_forward(item, item_rows_)
                                              : emit_attention_backward(item, item_rows_);
   }
 
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
-  // Backward with dattn_scale: what each row of q and head adds to it.
   int64_t parts_size(const Arguments& arguments) const override {
-    return arguments.has("dattn_scale") ? arguments.size("q", 0) * params_.heads : 0;
+    return direction_ == Direction::kForward ? 0 : arguments.size("q", 0) * params_.heads * parts_.count();
   }
   void finish(const Arguments& arguments, const float* parts) const override;
 
@@ -50,12 +52,14 @@ class HostAttention final : public HostOperator {
   };
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
-  // Of a head of drab.
+  // Of a head of the gradient of the bias.
   void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
 
-  HstuAttentionParams params_;
+  std::shared_ptr<const AttentionSpec> spec_;
+  const HstuAttentionParams& params_;
   QueryRows query_rows_;
   Direction direction_;
+  GradientParts parts_;
   int64_t item_rows_;
 };
 
@@ -100,7 +104,7 @@ void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items)
 }
 
 void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const {
-  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / params_.rab_heads);
+  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / params_.bias_heads());
   for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
     items.push_back(
@@ -115,28 +119,16 @@ void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<
 }
 
 void HostAttention::finish(const Arguments& arguments, const float* parts) const {
-  if (!arguments.has("dattn_scale")) return;
-  auto* const slopes = static_cast<float*>(arguments.data("dattn_scale"));
+  if (direction_ == Direction::kForward || parts_.count() == 0) return;
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  const auto* const before =
-      arguments.has("dattn_scale_before") ? static_cast<const float*>(arguments.data("dattn_scale_before")) : nullptr;
-  const bool of_rows = params_.attn_scale == "rows";
-  double total = before == nullptr || of_rows ? 0 : before[0];
-  for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
-    double sum = 0;
-    for (int64_t head = 0; head < params_.heads; ++head) sum += parts[row * params_.heads + head];
-    total += sum;
-    if (before != nullptr) sum += before[row];
-    if (of_rows) slopes[row] = static_cast<float>(sum);
-  }
-  if (!of_rows) slopes[0] = static_cast<float>(total);
+  parts_.finish(arguments, parts, offsets.front(), offsets.back());
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
   const int64_t sequences = arguments.symbol("B");
   const int64_t max_seq_len = arguments.integer("max_seq_len");
-  if (!params_.has_attn_scale() && arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 &&
+  if (!params_.has_factors() && arguments.size("q", 0) > 0 && arguments.integer("scaling_seqlen") <= 0 &&
       max_seq_len <= 0) {
     return Status(
         Code::kInvalidArgument,
@@ -153,17 +145,18 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
       return Status(Code::kUnsupported,
                     fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
     }
-    if (params_.has_rab() && n > max_seq_len) {
+    if (params_.has_bias() && n > max_seq_len) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("sequence {} has {} rows; rab has biases for max_seq_len, which is {}", sequence, n,
-                                max_seq_len));
+                    fmt::format("sequence {} has {} rows; {} has biases for max_seq_len, which is {}", sequence, n,
+                                spec_->operand(OperandUse::kBias)->name, max_seq_len));
     }
     const int64_t targets =
         params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;
     for (int64_t head = 0; head < params_.heads; ++head) {
       const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
-      if (arguments.has("drab") && head < params_.rab_heads) add_bias(rows, max_seq_len, items);
+      if (direction_ == Direction::kBackward && params_.returns_dbias() && head < params_.bias_heads())
+        add_bias(rows, max_seq_len, items);
     }
   }
   return items;
@@ -176,7 +169,8 @@ Result<HostOperatorPtr> make_host_attention(OpSpecPtr spec, Direction direction,
     return Status(Code::kUnsupported, fmt::format("direction is \"{}\"; the host backend computes {} forward only",
                                                   to_string(direction), spec->op()));
   }
-  return HostOperatorPtr(std::make_unique<HostAttention>(static_cast<const AttentionSpec&>(*spec), direction, tile));
+  return HostOperatorPtr(
+      std::make_unique<HostAttention>(std::static_pointer_cast<const AttentionSpec>(spec), direction, tile));
 }
 
 }  // namespace hstujit

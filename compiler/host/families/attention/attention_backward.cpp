@@ -11,12 +11,14 @@
 // Each side computes s and dp anew, so that no two items write the same element and none waits for another. Everything
 // stays in fp32, and the sums are rounded once.
 //
-// A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a head
-// of drab walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
-// behind the sequence. Rows of q leave sum(p * dp) of their head for dattn_scale (HostOperator::finish).
+// A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a
+// head of it walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
+// behind the sequence. Rows of q leave sum(p * dp) of their head for the factors' gradient, and each
+// side leaves the sums of slopes of operands that the score reads (GradientParts).
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
+#include "compiler/host/families/attention/gradient_parts.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit {
@@ -43,7 +45,8 @@ constexpr Side kBias = {kBiasSide, "q", "dout", "k", "v", nullptr, nullptr};
 
 class BackwardEmitter {
  public:
-  BackwardEmitter(AttentionItem& item, int64_t item_rows) : params_(item.params()), item_(item), emit_(item.emit()) {
+  BackwardEmitter(AttentionItem& item, int64_t item_rows)
+      : params_(item.params()), item_(item), emit_(item.emit()), parts_(item.spec()) {
     const RegisterTile& tile = emit_.tile();
     wide_.attn = output_of(params_.attn_dim);
     wide_.hidden = output_of(params_.hidden_dim);
@@ -58,13 +61,15 @@ class BackwardEmitter {
     da_ = emit_.allocate(item_rows, wide_.attn.width);
     db_ = emit_.allocate(item_rows, wide_.hidden.width);
     const int64_t bias_rows = round_up(round_up(item_rows, tile.rows), tile.lanes);
-    if (params_.has_rab()) {
+    if (params_.has_bias()) {
       bias_ = emit_.allocate(bias_rows, kTileRows);
       staged_bias_ = emit_.allocate(kTileRows, bias_rows);
     }
-    if (has("drab")) dbias_ = emit_.allocate(item_rows, kTileRows);
-    if (has("drab") && params_.adds_gradients) before_ = emit_.allocate(item_rows, kTileRows);
-    if (has("dattn_scale")) slopes_ = emit_.allocate(item_rows, tile.lanes);
+    if (params_.returns_dbias()) dbias_ = emit_.allocate(item_rows, kTileRows);
+    if (params_.returns_dbias() && params_.adds_gradients) before_ = emit_.allocate(item_rows, kTileRows);
+    for (const GradientParts::Sum& sum : parts_.sums()) {
+      if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
+    }
     if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
   }
 
@@ -72,7 +77,8 @@ class BackwardEmitter {
     for (const Side& side : kSides) {
       emit_.when(emit_.eq(item_.at(kSide), emit_.integer(side.which)), [&] { emit_side(side); });
     }
-    if (has("drab")) emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_bias_side(); });
+    if (params_.returns_dbias())
+      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_bias_side(); });
     return item_.status();
   }
 
@@ -82,8 +88,22 @@ class BackwardEmitter {
     int64_t vectors = 0, width = 0;
   };
 
-  bool has(std::string_view gradient) const {
-    return gradient == "drab" ? params_.returns_drab() : params_.returns_dattn_scale();
+  // The part of an operand's gradient that a side sums: of each row of the item, lanes to be summed.
+  struct PartSum {
+    GradientParts::Sum part;
+    ScratchMatrix lanes;
+  };
+  // Whether pairs add to it: the score may not read the operand there.
+  bool is_summed(const GradientParts::Sum& sum) const {
+    return !sum.operand->has_slopes() || item_.has_slope(*sum.operand, sum.of_columns);
+  }
+  // The sums of a side.
+  std::vector<PartSum> sums_of(const Side& side) const {
+    std::vector<PartSum> sums;
+    for (const PartSum& sum : sums_) {
+      if (side.which == (sum.part.of_columns ? kColumnSide : kRowSide)) sums.push_back(sum);
+    }
+    return sums;
   }
 
   Output output_of(int64_t width) const {
@@ -101,8 +121,7 @@ class BackwardEmitter {
     emit_.copy_rows(item_.rows_of(side.b, params_.hidden_dim, first), rows, padded_rows, b_);
     emit_.clear(da_, padded_rows);
     if (side.db != nullptr) emit_.clear(db_, padded_rows);
-    const bool slopes = side.which == kRowSide && has("dattn_scale");
-    if (slopes) emit_.clear(slopes_, padded_rows);
+    for (const PartSum& sum : sums_of(side)) emit_.clear(sum.lanes, padded_rows);
 
     const auto [other, other_end] =
         side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
@@ -116,14 +135,19 @@ class BackwardEmitter {
     const Emitter::RowFactor factor = done ? unchanged() : item_.factors(first);
     emit_.write_rows(da_, factor, item_.rows_of(side.da, params_.attn_dim, first), rows);
     if (side.db != nullptr) emit_.write_rows(db_, factor, item_.rows_of(side.db, params_.hidden_dim, first), rows);
-    if (!slopes) return;
-    emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
-      const Value lanes = emit_.load_lanes(emit_.address(slopes_, row, emit_.integer(0)));
-      item_.store_slope(emit_.sum_lanes(lanes), emit_.add(first, row));
-    });
+    for (const PartSum& sum : sums_of(side)) {
+      // P of the factors' gradient has no factor.
+      const bool unscaled = done || !sum.part.operand->has_slopes();
+      emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
+        Value total = emit_.sum_lanes(emit_.load_lanes(emit_.address(sum.lanes, row, emit_.integer(0))));
+        if (!unscaled) total = emit_.mulf(total, factor(row));
+        item_.store_part(total, emit_.add(first, row), sum.part.part, parts_.count());
+      });
+    }
   }
 
-  // A tile of rows of a head of drab, with all columns. Of rows behind the sequence the item's sequence is empty.
+  // A tile of rows of a head of the bias's gradient, with all columns. Of rows behind the sequence the item's sequence
+  // is empty.
   void emit_bias_side() {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd), n = item_.at(kSequenceRows), zero = emit_.integer(0);
     const Value rows = emit_.sub(end, begin);
@@ -145,27 +169,31 @@ class BackwardEmitter {
       const Value columns = emit_.sub(tile_end, tile);
       if (params_.adds_gradients) add_before(factor, begin, tile, rows, columns);
       emit_.write_block(dbias_, params_.adds_gradients ? unchanged() : factor,
-                        item_.bias_of("drab", item_.at(kHead), begin, tile), rows, columns);
+                        item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, tile), rows, columns);
     });
     const Value end_of_columns = item_.argument("max_seq_len");
     if (!params_.adds_gradients) {
-      emit_.clear_block(item_.bias_of("drab", item_.at(kHead), begin, n), rows, emit_.sub(end_of_columns, n));
+      emit_.clear_block(item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, n), rows,
+                        emit_.sub(end_of_columns, n));
       return;
     }
     emit_.loop(n, end_of_columns, kTileRows, [&](Value tile) {
       const Value columns = emit_.min(emit_.sub(end_of_columns, tile), emit_.integer(kTileRows));
-      emit_.copy_block(item_.bias_of("drab_before", item_.at(kHead), begin, tile), rows, columns, before_);
-      emit_.write_block(before_, unchanged(), item_.bias_of("drab", item_.at(kHead), begin, tile), rows, columns);
+      emit_.copy_block(item_.bias_of(bias().before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
+      emit_.write_block(before_, unchanged(), item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, tile), rows,
+                        columns);
     });
   }
+
+  const Operand& bias() const { return *item_.spec().operand(OperandUse::kBias); }
 
   Emitter::RowFactor unchanged() {
     return [this](Value) { return emit_.real(1); };
   }
 
-  // The block of dbias_ becomes the rows' factors times what it is, and what drab_before has there.
+  // The block of dbias_ becomes the rows' factors times what it is, and what is there before.
   void add_before(const Emitter::RowFactor& factor, Value begin, Value tile, Value rows, Value columns) {
-    emit_.copy_block(item_.bias_of("drab_before", item_.at(kHead), begin, tile), rows, columns, before_);
+    emit_.copy_block(item_.bias_of(bias().before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
     emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
       const Value times = emit_.broadcast(factor(row));
       emit_.loop(emit_.integer(0), columns, emit_.tile().lanes, [&](Value column) {
@@ -191,7 +219,7 @@ class BackwardEmitter {
     emit_.copy_rows(item_.rows_of(side.y, params_.hidden_dim, first, head), count, padded_count, y_);
     transpose(x_, padded_count, x_transposed_, a_.width);
     transpose(y_, padded_count, y_transposed_, b_.width);
-    if (params_.has_rab()) stage_bias(side, other, count, padded_count, head);
+    if (params_.has_bias()) stage_bias(side, other, count, padded_count, head);
     if (!side.rows() && item_.scales_rows()) {
       const Emitter::RowFactor factor = item_.factors(first);
       emit_.loop(zero, count, 1,
@@ -223,10 +251,10 @@ class BackwardEmitter {
   void stage_bias(const Side& side, Value other, Value count, Value padded_count, Value head) {
     const Value begin = item_.at(kBegin), rows = emit_.sub(item_.at(kEnd), begin), bias_head = item_.bias_head(head);
     if (side.rows()) {
-      emit_.copy_block(item_.bias_of("rab", bias_head, begin, other), rows, count, bias_);
+      emit_.copy_block(item_.bias_of(bias().name, bias_head, begin, other), rows, count, bias_);
       return;
     }
-    emit_.copy_block(item_.bias_of("rab", bias_head, other, begin), count, rows, staged_bias_);
+    emit_.copy_block(item_.bias_of(bias().name, bias_head, other, begin), count, rows, staged_bias_);
     const int64_t lanes = emit_.tile().lanes;
     emit_.loop(emit_.integer(0), padded_count, lanes, [&](Value row) {
       emit_.loop(emit_.integer(0), rows, lanes, [&](Value column) {
@@ -267,7 +295,7 @@ class BackwardEmitter {
   // of the item and `offset` behind `first_other`, the first of the tile in memory.
   void emit_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked) {
     const RegisterTile& tile = emit_.tile();
-    const bool slopes = side.which == kRowSide && has("dattn_scale");
+    const std::vector<PartSum> sums = sums_of(side);
     const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
     emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
       for (int64_t vector = 0; vector < tile.vectors; ++vector) {
@@ -275,11 +303,11 @@ class BackwardEmitter {
         const Value s = emit_.address(s_, row, step), dp = emit_.address(dp_, row, step);
         const Value block_row = emit_.add(item_row, row), tile_column = emit_.add(offset, step);
         Value product = emit_.load_lanes(s);
-        if (params_.has_rab())
+        if (params_.has_bias())
           product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, block_row, tile_column)));
         const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
-        const auto [y, slope] = side.rows() ? item_.score_and_slope(product, mine, others, head)
-                                            : item_.score_and_slope(product, others, mine, head);
+        const Value pair_row = side.rows() ? mine : others, pair_column = side.rows() ? others : mine;
+        const auto [y, slope] = item_.score_and_slope(product, pair_row, pair_column, head);
         const Value passed_on = emit_.load_lanes(dp);
         Value weight = emit_.broadcast(y);
         Value gradient = emit_.mulf(passed_on, emit_.broadcast(slope));
@@ -288,17 +316,31 @@ class BackwardEmitter {
           weight = emit_.mulf(weight, factors);
           gradient = emit_.mulf(gradient, factors);
         }
-        Value scale_slope = slopes ? emit_.mulf(passed_on, weight) : Value();
+        std::vector<Value> added;  // to each of the sums
+        for (const PartSum& sum : sums) {
+          const Operand& operand = *sum.part.operand;
+          if (!operand.has_slopes()) {
+            added.push_back(emit_.mulf(passed_on, weight));
+            continue;
+          }
+          const Value own_slope = item_.slope_of(operand, sum.part.of_columns, product, pair_row, pair_column, head);
+          added.push_back(emit_.mulf(passed_on, emit_.broadcast(own_slope)));
+          if (!side.rows() && item_.scales_rows()) {
+            const Value factors = emit_.load_lanes(emit_.address(factors_, emit_.integer(0), tile_column));
+            added.back() = emit_.mulf(added.back(), factors);
+          }
+        }
         if (masked) {
           const Value valid = emit_.broadcast(valid_pairs(side, mine, others));
           weight = emit_.select(valid, weight, emit_.zero_lanes());
           gradient = emit_.select(valid, gradient, emit_.zero_lanes());
-          if (slopes) scale_slope = emit_.select(valid, scale_slope, emit_.zero_lanes());
+          for (Value& term : added) term = emit_.select(valid, term, emit_.zero_lanes());
         }
         if (side.db != nullptr) emit_.store_lanes(weight, s);
         if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
-        if (slopes) add_lanes(scale_slope, emit_.address(slopes_, block_row, emit_.integer(0)));
+        for (size_t i = 0; i < sums.size(); ++i)
+          add_lanes(added[i], emit_.address(sums[i].lanes, block_row, emit_.integer(0)));
       }
     });
   }
@@ -317,13 +359,14 @@ class BackwardEmitter {
   const HstuAttentionParams& params_;
   AttentionItem& item_;
   Emitter& emit_;
+  const GradientParts parts_;
+  std::vector<PartSum> sums_;
   struct {
     Output attn, hidden;
   } wide_;
   ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
   ScratchMatrix bias_, staged_bias_, dbias_;
-  ScratchMatrix before_;   // of drab_before
-  ScratchMatrix slopes_;   // of rows of q, lanes to be summed
+  ScratchMatrix before_;   // of what the gradient of the bias is added to
   ScratchMatrix factors_;  // of the rows of q of a tile
 };
 

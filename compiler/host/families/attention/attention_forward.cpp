@@ -33,7 +33,7 @@ class ForwardEmitter {
     values_ = emit_.allocate(kTileColumns, output);
     weights_ = emit_.allocate(tile.rows, tile.columns());
     sums_ = emit_.allocate(item_rows, output);
-    if (params_.has_rab()) bias_ = emit_.allocate(round_up(item_rows, tile.rows), kTileColumns);
+    if (params_.has_bias()) bias_ = emit_.allocate(round_up(item_rows, tile.rows), kTileColumns);
   }
 
   Status emit() {
@@ -64,8 +64,9 @@ class ForwardEmitter {
     emit_.copy_rows(item_.rows_of("v", params_.hidden_dim, first), count, padded_count, values_);
 
     const Value end = item_.at(kEnd);
-    if (params_.has_rab()) {
-      emit_.copy_block(item_.bias_of("rab", item_.bias_head(item_.at(kHead)), item_.at(kBegin), column),
+    if (params_.has_bias()) {
+      emit_.copy_block(item_.bias_of(item_.spec().operand(OperandUse::kBias)->name, item_.bias_head(item_.at(kHead)),
+                                     item_.at(kBegin), column),
                        emit_.sub(end, item_.at(kBegin)), count, bias_);
     }
     emit_.loop(emit_.integer(0), padded_rows, tile.rows, [&](Value row) {
@@ -123,7 +124,7 @@ class ForwardEmitter {
         const Value step = emit_.integer(vector * tile.lanes);
         const Value address = emit_.address(weights_, row, step);
         Value product = emit_.load_lanes(address);
-        if (params_.has_rab()) {
+        if (params_.has_bias()) {
           const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
           product = emit_.addf(product, emit_.load_lanes(bias));
         }

@@ -1,13 +1,16 @@
 #include "compiler/host/families/attention/attention_item.h"
 
+#include <algorithm>
+
+#include "compiler/ir/hstu.h"
 #include "compiler/passes/region_functions.h"
 
 namespace hstujit {
 
 using mlir::Value;
 
-Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, ItemFunction& function) {
-  AttentionItem item(params, function);
+Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, ItemFunction& function) {
+  AttentionItem item(spec, function);
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
   HSTUJIT_ASSIGN_OR_RETURN(item.mask_columns_, find_region_function(function.regions, kMaskColumns));
@@ -18,11 +21,11 @@ Result<AttentionItem> AttentionItem::create(const HstuAttentionParams& params, I
 }
 
 TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value first_row, Value head) const {
-  return {argument(name), params_->dtype, width, first_row, head ? head : at(kHead)};
+  return {argument(name), params().dtype, width, first_row, head ? head : at(kHead)};
 }
 
 TensorBlock AttentionItem::bias_of(std::string_view name, Value bias_head, Value first_row, Value first_column) const {
-  return {argument(name), params_->dtype, {at(kSequence), bias_head}, first_row, first_column};
+  return {argument(name), params().dtype, {at(kSequence), bias_head}, first_row, first_column};
 }
 
 Value AttentionItem::round_up(Value value, int64_t multiple) const {
@@ -31,7 +34,10 @@ Value AttentionItem::round_up(Value value, int64_t multiple) const {
 }
 
 Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter::Values& arguments) {
-  auto results = emit_region(emit(), function, arguments);
+  constexpr size_t kHeadArgument = 5;  // of functions of the score
+  auto results = emit_region(emit(), function, arguments, [&](hstu::ReadOp read_op, Value position) {
+    return read(read_op, position, arguments[kHeadArgument]);
+  });
   if (results.ok()) return std::move(results).value();
   if (status_.ok()) status_ = results.status();
   Emitter::Values zeros;
@@ -39,6 +45,14 @@ Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter
     zeros.push_back(type.isIndex() ? emit().integer(0) : type.isInteger(1) ? emit().truth(false) : emit().zero_lanes());
   }
   return zeros;
+}
+
+Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
+  const llvm::StringRef name = read.getOperand();
+  const auto operand =
+      std::ranges::find_if(spec().operands(), [&](const Operand& other) { return other.name == name.str(); });
+  return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart),
+                          operand->heads > 0 ? head : Value(), at(kSequenceRows), position);
 }
 
 AttentionItem::Visibility AttentionItem::visibility(Value row, Value row_end, Value column, Value column_end) {
@@ -74,18 +88,32 @@ std::pair<Value, Value> AttentionItem::score_and_slope(Value x, Value row, Value
   return {results[0], results[1]};
 }
 
+bool AttentionItem::has_slope(const Operand& operand, bool of_column) const {
+  return function_->regions.lookupSymbol(score_slope(operand.name, of_column)) != nullptr;
+}
+
+Value AttentionItem::slope_of(const Operand& operand, bool of_column, Value x, Value row, Value column, Value head) {
+  const auto function = function_->regions.lookupSymbol<mlir::func::FuncOp>(score_slope(operand.name, of_column));
+  return region(function, score_arguments(x, row, column, head))[0];
+}
+
 Value AttentionItem::factor() const {
-  return params_->has_attn_scale() ? emit().load_element(argument("attn_scale"), emit().integer(0)) : inverse_scale();
+  const Operand* const factors = spec().operand(OperandUse::kFactor);
+  return factors == nullptr ? inverse_scale() : emit().load_element(argument(factors->name), emit().integer(0));
 }
 
 Emitter::RowFactor AttentionItem::factors(Value first) const {
-  if (scales_rows())
-    return [this, first](Value row) { return emit().load_element(argument("attn_scale"), emit().add(first, row)); };
+  if (scales_rows()) {
+    return [this, first, all = argument(spec().operand(OperandUse::kFactor)->name)](Value row) {
+      return emit().load_element(all, emit().add(first, row));
+    };
+  }
   return [all = factor()](Value) { return all; };
 }
 
-void AttentionItem::store_slope(Value slope, Value query) {
-  const Value place = emit().add(emit().mul(query, emit().integer(params_->heads)), at(kHead));
+void AttentionItem::store_part(Value slope, Value query, int64_t part, int64_t parts) {
+  const Value row = emit().add(emit().mul(query, emit().integer(params().heads)), at(kHead));
+  const Value place = emit().add(emit().mul(row, emit().integer(parts)), emit().integer(part));
   emit().store_element(slope, function_->parts, place);
 }
 

@@ -6,7 +6,7 @@
 
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
-#include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
@@ -23,21 +23,22 @@ enum Coordinate : size_t {
   kSequence,            // number of the sequence in the batch
 };
 
-// Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and drab
-// of a tile of rows and all columns that there can be; kHead is then a head of drab.
+// Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
+// gradient of the bias of a tile of rows and all columns that there can be; kHead is then a head of the bias.
 enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
 
 class AttentionItem {
  public:
   // Fails where the module lacks a region function.
-  static Result<AttentionItem> create(const HstuAttentionParams& params, ItemFunction& function);
+  static Result<AttentionItem> create(const AttentionSpec& spec, ItemFunction& function);
 
   using Value = mlir::Value;
   struct Visibility {
     Value full, visible;
   };
 
-  const HstuAttentionParams& params() const { return *params_; }
+  const AttentionSpec& spec() const { return *spec_; }
+  const HstuAttentionParams& params() const { return spec_->params(); }
   Emitter& emit() const { return function_->emit; }
   Value at(Coordinate coordinate) const { return function_->coordinates[coordinate]; }
   Value argument(std::string_view name) const { return function_->argument(name); }
@@ -46,11 +47,12 @@ class AttentionItem {
 
   // Rows of this item's head, or of another.
   TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
-  // The block of `argument`, rab, drab or drab_before, that begins at these positions of this item's sequence.
+  // The block of the bias, of its gradient or of what that is added to, which is `argument`, that begins at these
+  // positions of this item's sequence.
   TensorBlock bias_of(std::string_view argument, Value bias_head, Value first_row, Value first_column) const;
-  // The head of rab that a head of q has, and how many have the same.
+  // The head of the bias that a head of q has, and how many have the same.
   Value bias_head(Value head) const { return emit().div(head, emit().integer(heads_of_bias())); }
-  int64_t heads_of_bias() const { return params_->heads / params_->rab_heads; }
+  int64_t heads_of_bias() const { return params().heads / params().bias_heads(); }
   Value round_up(Value value, int64_t multiple) const;
 
   // Calls of region functions. Rows and columns of visibility and of the spans are [begin, end).
@@ -65,24 +67,31 @@ class AttentionItem {
   // The same, and its derivative with respect to x, which has the factor alpha.
   std::pair<Value, Value> score_and_slope(Value x, Value row, Value column, Value head);
 
+  // The derivative of the score with respect to the operand's element of the row, or of the column.
+  bool has_slope(const Operand& operand, bool of_column) const;
+  Value slope_of(const Operand& operand, bool of_column, Value x, Value row, Value column, Value head);
+
   // Whether every row of q has a factor of its own.
-  bool scales_rows() const { return params_->attn_scale == "rows"; }
-  // The factors of rows of q from `first` on, counted in the tensor: attn_scale, or one for all of them.
+  bool scales_rows() const { return params().has_row_factors(); }
+  // The factors of rows of q from `first` on, counted in the tensor, or one for all of them.
   Emitter::RowFactor factors(Value first) const;
-  // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or attn_scale.
+  // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or the factor.
   Value factor() const;
-  // Where rows of q, counted in the tensor, leave their shares of dattn_scale for HostOperator::finish.
-  void store_slope(Value slope, Value query);
+  // Where rows of q, counted in the tensor, leave what they add to gradients of operands for HostOperator::finish: each
+  // row and head has `parts` numbers.
+  void store_part(Value slope, Value query, int64_t part, int64_t parts);
 
  private:
-  AttentionItem(const HstuAttentionParams& params, ItemFunction& function) : params_(&params), function_(&function) {}
+  AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
+  // The operand's elements at positions of this item's sequence.
+  Value read(hstu::ReadOp read, Value position, Value head) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
   // Clipped to the sequence.
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
 
-  const HstuAttentionParams* params_;
+  const AttentionSpec* spec_;
   ItemFunction* function_;
   mlir::func::FuncOp mask_valid_, mask_tile_, mask_columns_, mask_rows_, score_, score_grad_;
   Status status_;

@@ -1,11 +1,13 @@
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 
+#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+
 namespace hstujit {
 
 OpSpecPtr parse_delta_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
   auto params = read_attention_params<DeltaHstuAttentionParams>(json, path, mistakes);
   if (!params) return nullptr;
-  params->drab = params->dattn_scale = true;  // there is no backward that they would say something of
+  return_all_gradients(*params);
   return std::make_shared<DeltaHstuAttentionSpec>(*params);
 }
 

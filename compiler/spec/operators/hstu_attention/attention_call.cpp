@@ -65,7 +65,10 @@ Score score_function(std::string_view name) {
 }
 
 AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, const std::vector<HostValue>& values)
-    : params(spec.params()), score(score_function(params.score)) {
+    : params(spec.params()),
+      bias_operand(spec.operand(OperandUse::kBias)),
+      factor_operand(spec.operand(OperandUse::kFactor)),
+      score(score_function(params.score)) {
   const Signature arguments = spec.signature(direction);
   const auto has = [&](std::string_view name) { return find_argument(arguments, name) >= 0; };
   const auto value = [&](std::string_view name) -> const HostValue& {
@@ -76,10 +79,11 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
   k = input("k");
   v = input("v");
   dout = input("dout");
-  rab = input("rab");
-  attn_scale = input("attn_scale");
-  drab = has("drab");
-  dattn_scale = has("dattn_scale");
+  const bool backward = direction == Direction::kBackward;
+  biases = bias_operand == nullptr ? nullptr : input(bias_operand->name);
+  factors = factor_operand == nullptr ? nullptr : input(factor_operand->name);
+  returns_dbias = backward && params.returns_dbias();
+  returns_dfactors = backward && params.returns_dfactors();
   max_seq_len = static_cast<int64_t>(value("max_seq_len").scalar);
   alpha = round_to(DataType::kFp32, value("alpha").scalar);  // as a kernel is given it: below 2^-126 that shows
   const double scaling = value("scaling_seqlen").scalar;
@@ -96,7 +100,7 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
 
 void AttentionCall::for_each_head(const std::vector<bool>& chosen,
                                   const std::function<void(const SequenceRows&, int64_t head)>& body) const {
-  const int64_t together = drab ? params.heads / params.rab_heads : 1;
+  const int64_t together = returns_dbias ? params.heads / bias_operand->heads : 1;
   const auto groups = static_cast<size_t>(params.heads / together);
   const int threads = threads_for(rows() * params.heads, 64);
   parallel_for(static_cast<size_t>(sequences()) * groups, threads, [&](int, size_t index) {

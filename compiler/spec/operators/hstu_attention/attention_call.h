@@ -36,8 +36,9 @@ struct AttentionCall {
   AttentionCall(const AttentionSpec& spec, Direction direction, const std::vector<HostValue>& values);
 
   const HstuAttentionParams& params;
-  const double *q, *k, *v, *dout, *rab, *attn_scale;
-  bool drab, dattn_scale;  // whether the call returns them
+  const Operand *bias_operand, *factor_operand;  // null where the call has none
+  const double *q, *k, *v, *dout, *biases, *factors;
+  bool returns_dbias, returns_dfactors;
   int64_t max_seq_len;
   double alpha, scale;
   Score score;
@@ -46,22 +47,25 @@ struct AttentionCall {
   int64_t query_rows() const { return queries_.back(); }  // of q and out
   int64_t sequences() const { return static_cast<int64_t>(offsets_.size()) - 1; }
 
-  // Where rab and drab have the pair (i, j) of sequence b.
+  OperandSizes sizes() const { return {sequences(), rows(), query_rows(), max_seq_len}; }
+
+  // Where the bias and its gradient have the pair (i, j) of sequence b.
   int64_t bias_at(int64_t b, int64_t head, int64_t i, int64_t j) const {
-    return ((b * params.rab_heads + head / (params.heads / params.rab_heads)) * max_seq_len + i) * max_seq_len + j;
+    const int64_t heads = bias_operand->heads;
+    return ((b * heads + head / (params.heads / heads)) * max_seq_len + i) * max_seq_len + j;
   }
   double bias(int64_t b, int64_t head, int64_t i, int64_t j) const {
-    return rab == nullptr ? 0 : rab[bias_at(b, head, i, j)];
+    return biases == nullptr ? 0 : biases[bias_at(b, head, i, j)];
   }
+  // Where the factors and their gradient have this row of q.
+  int64_t factor_at(int64_t query) const { return factor_operand->kind == &row_kind() ? query : 0; }
   // What the scores of this row of q are multiplied by.
-  double factor(int64_t query) const {
-    return attn_scale == nullptr ? 1 / scale : attn_scale[params.attn_scale == "rows" ? query : 0];
-  }
+  double factor(int64_t query) const { return factors == nullptr ? 1 / scale : factors[factor_at(query)]; }
   // Where a tensor of so many columns has a row and head.
   int64_t place(int64_t row, int64_t head, int64_t width) const { return (row * params.heads + head) * width; }
 
   // Calls body(sequence, head) for every head of the sequences that are `chosen`, of all where that is empty; on
-  // several threads, but heads that share a head of drab one after the other.
+  // several threads, but heads that share one of the gradient of the bias one after the other.
   void for_each_head(const std::vector<bool>& chosen,
                      const std::function<void(const SequenceRows&, int64_t head)>& body) const;
 

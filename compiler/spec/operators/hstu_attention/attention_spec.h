@@ -2,35 +2,29 @@
 #pragma once
 
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/spec/operators/hstu_attention/query_rows.h"
 
 namespace hstujit {
 
-// Which rows of a sequence q and out hold.
-enum class QueryRows {
-  kAll,
-  kLast,        // the last ones, as many of each sequence: max_delta_len
-  kLastJagged,  // the last ones, as many as seq_offsets_q says, at most max_delta_len
-};
-
 // Arguments of a forward launch, in signature order, with Lq rows of q: q (Lq,H,Dqk), k (L,H,Dqk), v (L,H,Dv),
-// seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], [num_targets (B) when params().num_targets], [rab
-// (B,Hr,max_seq_len,max_seq_len) when params().rab_heads = Hr > 0], [attn_scale (Lq) or (1), fp32, unless
-// params().attn_scale is none], max_seq_len (int), [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen
-// (int, <= 0 means max_seq_len; not used with attn_scale), out (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for
-// kLast.
+// seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], the operands (operands/operand.h), max_seq_len (int),
+// [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len; not used where an
+// operand has the factors of rows), out (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
 //
-// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, [num_targets], [rab], [attn_scale],
-// max_seq_len, alpha, scaling_seqlen, then dq, dk, dv, [drab], [dattn_scale], with the shapes of q, k, v, rab,
-// attn_scale. With params().adds_gradients, drab_before and dattn_scale_before follow attn_scale, with the shapes of
-// the outputs that are added to them and may lie in them.
+// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, the operands, max_seq_len, alpha,
+// scaling_seqlen, then dq, dk, dv and the gradients of operands, with the shapes of what they are gradients of. With
+// params().adds_gradients, what those are added to follows the operands, with the same shapes and maybe memory.
 class AttentionSpec : public OpSpec {
  public:
-  AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
-      : params_(std::move(params)), query_rows_(query_rows) {}
+  // With the operands that the parameters ask for, and those that are `declared` beside them.
+  AttentionSpec(HstuAttentionParams params, QueryRows query_rows, const std::vector<Operand>& declared = {});
 
   const HstuAttentionParams& params() const { return params_; }
   QueryRows query_rows() const { return query_rows_; }
+  const std::vector<Operand>& operands() const { return operands_; }
+  const Operand* operand(OperandUse use) const { return find_operand(operands_, use); }
 
   Family family() const override { return Family::kAttention; }
   bool supports(Direction direction) const override {
@@ -52,6 +46,7 @@ class AttentionSpec : public OpSpec {
  private:
   HstuAttentionParams params_;
   QueryRows query_rows_;
+  std::vector<Operand> operands_;
 };
 
 }  // namespace hstujit

@@ -1,18 +1,16 @@
 #include "compiler/spec/operators/hstu_attention/call.h"
 
+#include "compiler/spec/operators/hstu_attention/operands/call.h"
+
 namespace hstujit {
 
 CallDeclaration& attention_call(CallDeclaration& call) {
-  return call.size("heads", {})
+  return operand_call(call)
+      .size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
-      .size("rab_heads", {{"rab", 1}})
       .dtype("offsets_dtype", "seq_offsets num_targets")
       .alignment("alignment")
-      .presence("num_targets", "num_targets")
-      .form("attn_scale")
-      .wanted("drab", "rab")
-      .wanted("dattn_scale", "attn_scale")
       .keywords(
           "precision causal target_group_size max_attn_len min_full_attn_seq_len contextual_seq_len sla_k1 sla_k2 "
           "full_mask mask score")
@@ -21,12 +19,12 @@ CallDeclaration& attention_call(CallDeclaration& call) {
 }
 
 CallDeclaration& attention_call_of_heads(CallDeclaration& call) {
-  return attention_call(call)
+  attention_call(call)
       .size("heads", {{"q k v dout", 1}})
       .size("attn_dim", {{"q k", 2}})
       .size("hidden_dim", {{"v dout", 2}})
-      .dtype("dtype", "q k v dout rab")
-      .gradients("q k v rab attn_scale");
+      .gradients("q k v");
+  return attention_tensors(call, "q k v dout");
 }
 
 void call_hstu_attention(CallDeclaration& call) { attention_call_of_heads(call).of_steps("adds_gradients"); }

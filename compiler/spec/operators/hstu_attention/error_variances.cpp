@@ -125,7 +125,7 @@ Estimate apply(double (*function)(double), double (*slope)(double), double (*by_
 
 class Errors {
  public:
-  Errors(const AttentionCall& x, const Units& units) : x_(x), units_(units), weighted_(x.params.attn_scale == "rows") {}
+  Errors(const AttentionCall& x, const Units& units) : x_(x), units_(units), weighted_(x.params.has_row_factors()) {}
 
   Estimate score(const double* q, const double* k, double bias) const {
     const Estimate s = scaled(dot(q, k, x_.params.attn_dim, bias, units_), x_.alpha);
@@ -165,8 +165,8 @@ class Errors {
 
 // Variances by output; null is what the call has not.
 struct Variances {
-  double *out, *dq, *dk, *dv, *drab;
-  Estimate* slopes;  // of each row of q and head, what it adds to dattn_scale
+  double *out, *dq, *dk, *dv, *dbias;
+  Estimate* slopes;  // of each row of q and head, what it adds to the gradient of the factors
 };
 
 void forward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
@@ -210,9 +210,9 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       dk.add(j, stored, q, units);
       dv.add(j, errors.stored(weight, factor), dout, units);
       slopes.add(weight * dp);
-      if (y.drab != nullptr) {
+      if (y.dbias != nullptr) {
         const Estimate term = scaled(ds, factor);
-        y.drab[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
+        y.dbias[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
       }
     }
     dq.write(0, y.dq + x.place(row, head, attn_dim), units);
@@ -239,25 +239,30 @@ std::vector<std::vector<double>> AttentionSpec::error_variances(Direction direct
     return variances[static_cast<size_t>(index)].data();
   };
   const int64_t heads = params_.heads, queries = call.query_rows(), rows = call.rows();
-  const bool by_row = params_.attn_scale == "rows";
-  double* const dattn_scale = zeros("dattn_scale", by_row ? queries : 1);
-  std::vector<Estimate> slopes(dattn_scale == nullptr ? 0 : static_cast<size_t>(queries * heads));
+  const auto gradient_of = [&](OperandUse use) -> double* {
+    const Operand* const operand = this->operand(use);
+    if (operand == nullptr) return nullptr;
+    return zeros(operand->gradient_name(), static_cast<int64_t>(elements(*operand, call.sizes())));
+  };
+  double* const dfactors = gradient_of(OperandUse::kFactor);
+  std::vector<Estimate> slopes(dfactors == nullptr ? 0 : static_cast<size_t>(queries * heads));
   const Variances outputs = {zeros("out", queries * heads * params_.hidden_dim),
                              zeros("dq", queries * heads * params_.attn_dim),
                              zeros("dk", rows * heads * params_.attn_dim),
                              zeros("dv", rows * heads * params_.hidden_dim),
-                             zeros("drab", call.sequences() * params_.rab_heads * call.max_seq_len * call.max_seq_len),
-                             dattn_scale == nullptr ? nullptr : slopes.data()};
+                             gradient_of(OperandUse::kBias),
+                             dfactors == nullptr ? nullptr : slopes.data()};
 
   const Units units = units_of(params_);
   const auto compute = direction == Direction::kForward ? forward_variances : backward_variances;
   call.for_each_head(sequences, [&](const SequenceRows& of, int64_t head) { compute(call, outputs, units, head, of); });
+  const bool by_row = params_.has_row_factors();
   for (size_t index = 0; index < slopes.size();) {
     Sum sum;
     const size_t end = by_row ? index + static_cast<size_t>(heads) : slopes.size();
-    const size_t at = by_row ? index / static_cast<size_t>(heads) : 0;
+    const int64_t at = call.factor_at(static_cast<int64_t>(index / static_cast<size_t>(heads)));
     for (; index < end; ++index) sum.add(slopes[index]);
-    dattn_scale[at] = sum.total(units.sum).variance;
+    dfactors[at] = sum.total(units.sum).variance;
   }
   return variances;
 }

@@ -48,12 +48,66 @@ HostTensor factors_tensor(int64_t count, double least, uint64_t seed, uint64_t s
   return tensor;
 }
 
+// From 0 to 1023.
+HostTensor integers_tensor(const std::vector<int64_t>& shape, uint64_t seed, uint64_t stream) {
+  HostTensor tensor;
+  tensor.shape = shape;
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  for (int64_t index = 0; index < count; ++index)
+    tensor.integers.push_back(static_cast<int64_t>(random_bits(seed, stream, static_cast<uint64_t>(index)) % 1024));
+  return tensor;
+}
+
 HostTensor offsets_tensor(const std::vector<int64_t>& rows) {
   HostTensor offsets;
   offsets.integers = offsets_of(rows);
   offsets.shape = {static_cast<int64_t>(offsets.integers.size())};
   return offsets;
 }
+
+// Draws operands as what they are used for asks: each from a stream of its own, behind those of q, k, v and dout.
+struct OperandDraw {
+  const Lengths& lengths;
+  const OperandSizes& sizes;
+  double attn_dim, grid;
+  uint64_t seed;
+
+  static constexpr uint64_t kBias = 4, kFactor = 5, kBeforeBias = 6, kBeforeFactor = 7, kOthers = 8;
+
+  HostTensor input(const Operand& operand, size_t index) const {
+    const std::vector<int64_t> shape = operand.kind->sizes(operand, sizes);
+    switch (operand.use) {
+      case OperandUse::kMask:
+        return counts();
+      case OperandUse::kBias:  // alpha times a bias has deviation 1/2, beside 2 of the product
+        return normal_tensor(shape, 0.5 * attn_dim, operand.dtype, seed, kBias, grid);
+      case OperandUse::kFactor:
+        return factors_tensor(shape[0], 1 / std::max(1.0, static_cast<double>(sizes.max_seq_len)), seed, kFactor);
+      case OperandUse::kScore:
+        break;
+    }
+    return is_integer(operand.dtype) ? integers_tensor(shape, seed, kOthers + 2 * index)
+                                     : normal_tensor(shape, 1.0, operand.dtype, seed, kOthers + 2 * index);
+  }
+
+  HostTensor before(const Operand& operand, size_t index) const {
+    const std::vector<int64_t> shape = operand.kind->sizes(operand, sizes);
+    if (operand.use == OperandUse::kFactor) return factors_tensor(shape[0], 1.0, seed, kBeforeFactor);
+    const uint64_t stream = operand.use == OperandUse::kBias ? kBeforeBias : kOthers + 2 * index + 1;
+    return normal_tensor(shape, 1.0, operand.dtype, seed, stream);
+  }
+
+ private:
+  // Of the rows of each sequence.
+  HostTensor counts() const {
+    HostTensor counts;
+    counts.integers = lengths.num_targets;
+    counts.integers.resize(lengths.rows.size(), 0);
+    counts.shape = {static_cast<int64_t>(counts.integers.size())};
+    return counts;
+  }
+};
 
 HostValue tensor_value(HostTensor tensor) { return {std::move(tensor), 0}; }
 HostValue scalar_value(double scalar) { return {{}, scalar}; }
@@ -81,32 +135,14 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
     values.push_back(tensor_value(normal_tensor({queries, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 3)));
   values.push_back(tensor_value(std::move(offsets)));
   if (query_rows_ == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
-  if (p.num_targets) {
-    HostTensor targets;
-    targets.integers = lengths.num_targets;
-    targets.integers.resize(lengths.rows.size(), 0);
-    targets.shape = {static_cast<int64_t>(targets.integers.size())};
-    values.push_back(tensor_value(std::move(targets)));
-  }
-  if (p.has_rab()) {
-    // alpha * rab of deviation 1/2, beside 2 of the product.
-    const std::vector<int64_t> shape = {static_cast<int64_t>(lengths.rows.size()), p.rab_heads, lengths.max_seq_len,
-                                        lengths.max_seq_len};
-    const double bias_deviation = 0.5 * static_cast<double>(p.attn_dim);
-    values.push_back(tensor_value(normal_tensor(shape, bias_deviation, p.dtype, seed, 4, grid)));
-  }
-  if (p.has_attn_scale()) {
-    const double least = 1 / std::max(1.0, static_cast<double>(lengths.max_seq_len));
-    values.push_back(tensor_value(factors_tensor(p.attn_scale == "rows" ? queries : 1, least, seed, 5)));
-  }
+  const OperandSizes sizes = {static_cast<int64_t>(lengths.rows.size()), total, queries, lengths.max_seq_len};
+  const OperandDraw draw = {lengths, sizes, static_cast<double>(p.attn_dim), grid, seed};
+  for (size_t index = 0; index < operands_.size(); ++index)
+    values.push_back(tensor_value(draw.input(operands_[index], index)));
   if (direction == Direction::kBackward && p.adds_gradients) {
-    if (p.returns_drab()) {
-      const std::vector<int64_t> shape = {static_cast<int64_t>(lengths.rows.size()), p.rab_heads, lengths.max_seq_len,
-                                          lengths.max_seq_len};
-      values.push_back(tensor_value(normal_tensor(shape, 1.0, p.dtype, seed, 6)));
+    for (size_t index = 0; index < operands_.size(); ++index) {
+      if (operands_[index].gradient) values.push_back(tensor_value(draw.before(operands_[index], index)));
     }
-    if (p.returns_dattn_scale())
-      values.push_back(tensor_value(factors_tensor(p.attn_scale == "rows" ? queries : 1, 1.0, seed, 7)));
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
   if (query_rows_ != QueryRows::kAll) {

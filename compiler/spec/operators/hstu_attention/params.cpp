@@ -5,33 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/spec/operators/hstu_attention/config_rules.h"
+#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 
 namespace hstujit {
 
 namespace {
 
-// Adds sentences about fields of one object that a rule between them is broken by.
-class Rules {
- public:
-  Rules(const std::string& path, Mistakes& mistakes) : path_(path), mistakes_(mistakes) {}
-
-  void broken(std::string_view field, const Json& value, std::string_view rule) {
-    broken(field, brief_json(value), rule);
-  }
-  // The same of a value that the parameters do not have as it was given.
-  void broken(std::string_view field, const std::string& is, std::string_view rule) {
-    const std::string place = join_path(path_, field);
-    mistakes_.check(place, Status(Code::kInvalidConfig, fmt::format("{} is {}, but {}", place, is, rule)));
-  }
-
- private:
-  const std::string& path_;
-  Mistakes& mistakes_;
-};
-
 // Semi-local attention fixes what every row sees; only targets combine with it.
-void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
+void check_semi_local(const HstuAttentionParams& p, ConfigRules& rules) {
   const std::string rule = "semi-local attention (sla_k1 or sla_k2 above 0) replaces it; allowed: ";
   if (!p.causal) rules.broken("causal", p.causal, rule + "true");
   if (p.max_attn_len > 0) rules.broken("max_attn_len", p.max_attn_len, rule + "0");
@@ -39,7 +22,7 @@ void check_semi_local(const HstuAttentionParams& p, Rules& rules) {
 }
 
 // "No mask" leaves nothing for the other fields of the mask to say.
-void check_full_mask(const HstuAttentionParams& p, Rules& rules) {
+void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const std::string rule = "with no mask (full_mask, or max_attn_len -1) every pair is valid; allowed: ";
   if (p.causal) rules.broken("causal", p.causal, rule + "false");
   if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
@@ -78,7 +61,7 @@ void check_own_mask(const HstuAttentionParams& p, Rules& rules) {
 
 void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes) {
   if (!json.is_object()) return;
-  Rules rules(path, mistakes);
+  ConfigRules rules(path, mistakes);
   const auto window = json.find("max_attn_len");
   if (window != json.end() && window->is_number_integer() && *window == -1) {
     const auto full = json.find("full_mask");
@@ -95,7 +78,7 @@ void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes
 }
 
 void check_hstu_attention(const HstuAttentionParams& p, const std::string& path, Mistakes& mistakes) {
-  Rules rules(path, mistakes);
+  ConfigRules rules(path, mistakes);
   const auto element = static_cast<int64_t>(size_of(p.dtype));
   if (p.alignment < element) {
     rules.broken("alignment", p.alignment,
@@ -108,11 +91,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                  p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
-  if (p.has_rab() && p.heads % p.rab_heads != 0) {
-    rules.broken(
-        "rab_heads", p.rab_heads,
-        fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}", p.heads));
-  }
+  check_operands(p, path, mistakes);
   if (p.has_own_mask()) {
     check_own_mask(p, rules);
   } else if (p.full_mask) {
@@ -123,9 +102,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 }
 
 void make_canonical(HstuAttentionParams& p) {
-  if (!p.has_rab()) p.drab = true;
-  if (!p.has_attn_scale()) p.dattn_scale = true;
-  p.adds_gradients = p.adds_gradients && (p.returns_drab() || p.returns_dattn_scale());
+  make_canonical_operands(p);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {

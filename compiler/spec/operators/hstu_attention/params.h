@@ -6,14 +6,12 @@
 #include "compiler/spec/field_rules.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/limits.h"
+#include "compiler/spec/operators/hstu_attention/operands/fields.h"
 
 namespace hstujit {
 
 // Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
 inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
-
-// What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
-inline constexpr std::string_view kAttnScales = "none rows scalar";
 
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
@@ -42,16 +40,21 @@ struct HstuAttentionParams {
   bool adds_gradients = false;  // backward adds those two to what the launch gives; a field of hstu_attention alone
 
   bool operator==(const HstuAttentionParams&) const = default;
-  bool has_rab() const { return rab_heads > 0; }
-  bool has_attn_scale() const { return attn_scale != "none"; }
-  bool returns_drab() const { return has_rab() && drab; }
-  bool returns_dattn_scale() const { return has_attn_scale() && dattn_scale; }
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
   bool has_own_mask() const { return !mask.empty(); }
 
+  // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
+  // rows of P in place of the scale: each row has its own, or all rows have one.
+  bool has_bias() const { return rab_heads > 0; }
+  int64_t bias_heads() const { return rab_heads; }
+  bool has_factors() const { return attn_scale != "none"; }
+  bool has_row_factors() const { return attn_scale == "rows"; }
+  bool returns_dbias() const { return has_bias() && drab; }
+  bool returns_dfactors() const { return has_factors() && dattn_scale; }
+
   static constexpr auto fields() {
     using P = HstuAttentionParams;
-    return std::make_tuple(
+    const auto own = std::make_tuple(
         field("heads", &P::heads, "number of attention heads H", 1, 1024),
         field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
         field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
@@ -77,13 +80,8 @@ struct HstuAttentionParams {
             "which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; "
             "it replaces causal and all other fields of the mask")
             .or_none(),
-        field("score", &P::score, "pointwise score function").one_of(kHstuScores),
-        field("rab_heads", &P::rab_heads,
-              "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),
-        field("attn_scale", &P::attn_scale, "launches take attn_scale in place of the scale, with a factor for these")
-            .one_of(kAttnScales),
-        field("drab", &P::drab, "backward returns the gradient of rab"),
-        field("dattn_scale", &P::dattn_scale, "backward returns the gradient of attn_scale"));
+        field("score", &P::score, "pointwise score function").one_of(kHstuScores));
+    return std::tuple_cat(own, operand_fields<P>());
   }
 };
 

@@ -8,8 +8,8 @@ namespace {
 
 // Forward has out, backward the gradients; null is what the call has not.
 struct Outputs {
-  double *out, *dq, *dk, *dv, *drab;
-  double* slopes;  // what each row of q and head adds to dattn_scale
+  double *out, *dq, *dk, *dv, *dbias;
+  double* slopes;  // what each row of q and head adds to the gradient of the factors
 };
 
 double dot(const double* a, const double* b, int64_t width) {
@@ -43,7 +43,7 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
 }
 
 // What row i of out passes on to q, k and v: with P = score(S) * a and dP = dout v, dS = dP score'(S) * a, where a is
-// 1 / scale or a factor of attn_scale; and to the tensors beside them, drab by alpha dS and dattn_scale by score(S) dP.
+// 1 / scale or the row's factor; and to the operands, to the bias alpha dS and to the factor score(S) dP.
 void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -59,7 +59,7 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
       add(y.dv + value, x.score.value(s) * factor, dout, hidden_dim);
-      if (y.drab != nullptr) y.drab[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
+      if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += x.score.value(s) * dp;
     }
   }
@@ -85,31 +85,28 @@ void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<H
   const auto output = [&](std::string_view name, std::string_view like, int64_t width) {
     return zeros(name, {value(like).tensor.shape[0], params_.heads, width});
   };
-  // In the shape of an input; it begins with what the launch gives, where that is added to.
-  const auto output_like = [&](std::string_view name, std::string_view like) -> double* {
-    if (find_argument(arguments, name) < 0) return nullptr;
-    double* const begin = zeros(name, value(like).tensor.shape);
+  // In the shape of the operand; it begins with what the launch gives, where that is added to.
+  const auto gradient_of = [&](OperandUse use) -> double* {
+    const Operand* const operand = this->operand(use);
+    if (operand == nullptr || find_argument(arguments, operand->gradient_name()) < 0) return nullptr;
+    double* const begin = zeros(operand->gradient_name(), value(operand->name).tensor.shape);
     if (!params_.adds_gradients) return begin;
-    HostTensor& tensor = value(name).tensor;
-    tensor.reals = value(std::string(name) + "_before").tensor.reals;
+    HostTensor& tensor = value(operand->gradient_name()).tensor;
+    tensor.reals = value(operand->before_name()).tensor.reals;
     return tensor.reals.data();
   };
-  double* const dattn_scale = output_like("dattn_scale", "attn_scale");
-  std::vector<double> slopes(dattn_scale == nullptr ? 0 : value("q").tensor.reals.size() / params_.attn_dim);
-  const Outputs outputs = {output("out", "q", params_.hidden_dim),
-                           output("dq", "q", params_.attn_dim),
-                           output("dk", "k", params_.attn_dim),
-                           output("dv", "v", params_.hidden_dim),
-                           output_like("drab", "rab"),
-                           dattn_scale == nullptr ? nullptr : slopes.data()};
+  double* const dfactors = gradient_of(OperandUse::kFactor);
+  std::vector<double> slopes(dfactors == nullptr ? 0 : value("q").tensor.reals.size() / params_.attn_dim);
+  const Outputs outputs = {output("out", "q", params_.hidden_dim), output("dq", "q", params_.attn_dim),
+                           output("dk", "k", params_.attn_dim),    output("dv", "v", params_.hidden_dim),
+                           gradient_of(OperandUse::kBias),         dfactors == nullptr ? nullptr : slopes.data()};
 
   const AttentionCall call(*this, direction, values);
   const auto compute = direction == Direction::kForward ? attend : attend_backward;
   call.for_each_head({}, [&](const SequenceRows& rows, int64_t head) { compute(call, outputs, head, rows); });
   const auto heads = static_cast<size_t>(params_.heads);
-  for (size_t index = 0; index < slopes.size(); ++index) {
-    dattn_scale[params_.attn_scale == "rows" ? index / heads : 0] += slopes[index];
-  }
+  for (size_t index = 0; index < slopes.size(); ++index)
+    dfactors[call.factor_at(static_cast<int64_t>(index / heads))] += slopes[index];
 }
 
 }  // namespace hstujit

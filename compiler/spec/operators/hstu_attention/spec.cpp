@@ -6,11 +6,8 @@ namespace {
 
 struct OwnParams : HstuAttentionParams {
   static constexpr auto fields() {
-    return std::tuple_cat(
-        HstuAttentionParams::fields(),
-        std::make_tuple(field("adds_gradients", &OwnParams::adds_gradients,
-                              "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to "
-                              "them: a sum over layers that share rab or attn_scale")));
+    return std::tuple_cat(HstuAttentionParams::fields(),
+                          std::make_tuple(field("adds_gradients", &OwnParams::adds_gradients, kAddsGradientsDoc)));
   }
 };
 

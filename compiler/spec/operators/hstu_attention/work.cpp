@@ -38,7 +38,7 @@ int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n,
 
 Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const bool forward = direction == Direction::kForward;
-  double pairs = 0, rows = 0, queries = 0, biases = 0;
+  double pairs = 0, rows = 0, queries = 0, positions = 0;
   const std::vector<int64_t>& own_rows = lengths.rows_of(query_rows_ == QueryRows::kAll ? kSequenceAxis : kQueryAxis);
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
     const int64_t n = lengths.rows[b];
@@ -47,7 +47,7 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
     pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
     rows += static_cast<double>(n);
     queries += static_cast<double>(own);
-    biases += static_cast<double>(own) * static_cast<double>(n);
+    positions += static_cast<double>(own) * static_cast<double>(n);
   }
   const auto heads = static_cast<double>(params_.heads);
   const auto qk = static_cast<double>(params_.attn_dim), v = static_cast<double>(params_.hidden_dim);
@@ -58,19 +58,15 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   const double of_rows = forward ? qk + v : 2 * qk + 2 * v;
   const auto element = static_cast<double>(size_of(params_.dtype));
   double bytes = heads * (queries * of_queries + rows * of_rows) * element;
-  // Of rab the positions of each sequence are read once, its rows of q by its rows of k; of drab every element is
-  // written, whatever the sequence's rows.
-  if (params_.has_rab()) {
-    const auto longest = static_cast<double>(lengths.max_seq_len), bias_heads = static_cast<double>(params_.rab_heads);
-    const double batch = static_cast<double>(lengths.rows.size());
-    bytes += bias_heads * biases * element;
+  // An operand is read once, and of its gradient every element is written, whatever the sequence's rows.
+  const OperandSizes sizes = {static_cast<int64_t>(lengths.rows.size()), static_cast<int64_t>(rows),
+                              static_cast<int64_t>(queries), lengths.max_seq_len, positions};
+  for (const Operand& operand : operands_) {
+    if (operand.use == OperandUse::kMask) continue;
+    const auto operand_element = static_cast<double>(size_of(operand.dtype));
+    bytes += operand.kind->elements_read(operand, sizes) * operand_element;
     const double times = params_.adds_gradients ? 2 : 1;
-    if (!forward && params_.drab) bytes += times * bias_heads * batch * longest * longest * element;
-  }
-  if (params_.has_attn_scale()) {
-    const double factors = params_.attn_scale == "rows" ? queries : 1;
-    const int of_gradients = params_.adds_gradients ? 2 : 1;
-    bytes += factors * sizeof(float) * (!forward && params_.dattn_scale ? 1 + of_gradients : 1);
+    if (!forward && operand.gradient) bytes += times * elements(operand, sizes) * operand_element;
   }
   return {2 * heads * products * pairs, bytes};
 }

@@ -10,12 +10,12 @@ void call_hstu_preprocess_and_attention(CallDeclaration& call) {
   declare_stu_input(call);
   call.size("heads", {{"dattn", 1}})
       .size("hidden_dim", {{"dattn", 2}})
-      .dtype("dtype", "x uvqk_weight uvqk_bias uvqk normed_x du dattn rab")
       .keywords("alignment training")
       .shaping("training")
       .forward_only("training")
-      .gradients("x input_norm_weight input_norm_bias uvqk_weight uvqk_bias rab attn_scale")
+      .gradients("x input_norm_weight input_norm_bias uvqk_weight uvqk_bias")
       .differentiable("u attn");
+  attention_tensors(call, "x uvqk_weight uvqk_bias uvqk normed_x du dattn");
 }
 
 }  // namespace hstujit

@@ -37,13 +37,13 @@ CallDeclaration& stu_call(CallDeclaration& call) {
   declare_stu_input(call);
   declare_stu_output(call);
   declare_stu_memory(call);
-  return call.dtype("dtype", "x uvqk_weight uvqk_bias output_weight hidden_states uvqk normed_x attn y dout rab")
-      .keywords("alignment training")
+  call.keywords("alignment training")
       .shaping("training")
       .forward_only("training")
       .gradients(
-          "x input_norm_weight input_norm_bias uvqk_weight uvqk_bias output_weight output_norm_weight output_norm_bias "
-          "rab attn_scale");
+          "x input_norm_weight input_norm_bias uvqk_weight uvqk_bias output_weight output_norm_weight "
+          "output_norm_bias");
+  return attention_tensors(call, "x uvqk_weight uvqk_bias output_weight hidden_states uvqk normed_x attn y dout");
 }
 
 void call_stu_layer(CallDeclaration& call) { stu_call(call); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/spec/mistakes.h"
+#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 
 namespace hstujit {
@@ -35,8 +36,10 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
     return false;
   };
   if (attention.heads % groups != 0) return refuse(fmt::format("divisors of {}, the heads", attention.heads));
-  if (attention.rab_heads > 0) return refuse("1 with rab_heads");
-  return attention.attn_scale == "none" ? true : refuse("1 with attn_scale");
+  for (const Operand& operand : operands_of(attention)) {
+    if (operand.use != OperandUse::kMask) return refuse(fmt::format("1 with {}", operand.field));
+  }
+  return true;
 }
 
 }  // namespace
@@ -268,17 +271,12 @@ void StuInputSteps::add_attention_backward(ProgramBuilder& program, int64_t grou
   const GroupPlace gradients = columns_of_group(group, duvqk(names));
   const ProgramValue dout =
       groups == 1 ? dattn.all("gradient of the attention output") : dattn.columns(group * widths_.v / groups);
-  // Layers of a stack share rab and attn_scale, so that the gradients of both are sums over layers.
-  program.step(names.adds() ? adding_attention_ : attention_of_group_, Direction::kBackward,
-               {{"v", vqk.v},
-                {"q", vqk.q},
-                {"k", vqk.k},
-                {"dout", dout},
-                {"drab_before", {"drab"}},
-                {"dattn_scale_before", {"dattn_scale"}},
-                {"dv", gradients.v},
-                {"dq", gradients.q},
-                {"dk", gradients.k}});
+  ProgramValues tensors = {{"v", vqk.v},        {"q", vqk.q},        {"k", vqk.k},       {"dout", dout},
+                           {"dv", gradients.v}, {"dq", gradients.q}, {"dk", gradients.k}};
+  // Layers of a stack share operands, whose gradients are then sums over layers.
+  for (const Operand& operand : static_cast<const AttentionSpec&>(*attention_).operands())
+    tensors.insert({operand.before_name(), {operand.gradient_name()}});
+  program.step(names.adds() ? adding_attention_ : attention_of_group_, Direction::kBackward, tensors);
 }
 
 bool StuInputSteps::has_workspace_in_dx(const ProgramValue& dx) const {

@@ -126,7 +126,7 @@ class StuInputSteps {
   Projection projection_of_u_;
   std::vector<std::vector<Projection>> projections_of_groups_;
   OpSpecPtr attention_of_group_;
-  OpSpecPtr adding_attention_;  // its backward adds drab and dattn_scale to those of other layers
+  OpSpecPtr adding_attention_;  // its backward adds gradients of operands to those of other layers
 };
 
 }  // namespace hstujit

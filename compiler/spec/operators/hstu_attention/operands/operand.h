@@ -1,0 +1,88 @@
+// Operands of attention: tensors beside q, k and v that the mask, the score or the factor of a row read.
+//
+// An instance has a list of them (AttentionSpec::operands). Signatures, drawn inputs, the reference, counts of work,
+// launch plans, kernels and the host backend follow that list. A kind says which shape an operand has and how it is
+// read; the use says what becomes of what is read. To add an operand of a known kind is to declare it
+// (declarations.cpp); to add a kind is to write a class here and its device header,
+// templates/attention/operands/<kind>.cuh.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/operators/hstu_attention/query_rows.h"
+#include "compiler/spec/signature.h"
+
+namespace hstujit {
+
+class OperandKind;
+
+enum class OperandUse {
+  kMask,    // the mask reads it
+  kBias,    // it is added to the dot product, before alpha
+  kFactor,  // it multiplies a row of P, behind the score function and in place of the scale
+  kScore,   // the expression of the score reads it, by hstu.read
+};
+
+struct Operand {
+  std::string name;  // of the launch's argument
+  const OperandKind* kind = nullptr;
+  OperandUse use = OperandUse::kScore;
+  DataType dtype = DataType::kFp32;
+  int64_t heads = 0;      // size of its axis of heads; 0: it has none
+  int64_t alignment = 0;  // bytes; 0: an element's
+  bool gradient = false;  // backward returns it, as gradient()
+  std::string_view doc = {}, gradient_doc = {}, before_doc = {};
+  std::string field = {};          // the field of a config that asks for it
+  std::string kernel_suffix = {};  // what names of its kernels have: "_rab"
+
+  std::string gradient_name() const { return "d" + name; }
+  // The struct of generated source with the slopes of the score that its gradient adds up.
+  std::string slopes_struct() const { return "Slopes_" + name; }
+  bool has_slopes() const { return use == OperandUse::kScore && gradient; }
+  std::string before_name() const { return gradient_name() + "_before"; }  // what the gradient is added to
+};
+
+// How large the tensors of one call are.
+struct OperandSizes {
+  int64_t sequences = 0, rows = 0, query_rows = 0, max_seq_len = 0;
+  double pairs = 0;  // rows of q times rows of k, added up over sequences
+};
+
+class OperandKind {
+ public:
+  virtual std::string_view name() const = 0;  // "pair"
+  // The axes of the tensor.
+  virtual std::vector<Dimension> shape(const Operand& operand, QueryRows rows) const = 0;
+  // What kernels call the strides of all axes but the last, which is 1: "row_stride".
+  virtual std::vector<std::string_view> strides(const Operand& operand) const = 0;
+  // The axes in numbers.
+  virtual std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const = 0;
+  // How many elements a launch reads at least.
+  virtual double elements_read(const Operand& operand, const OperandSizes& sizes) const = 0;
+  // What an argument of this kind has beyond its type and shape.
+  virtual void describe(Argument& /*argument*/) const {}
+
+ protected:
+  ~OperandKind() = default;  // kinds last as long as the process, and need no destructor at its end
+};
+
+const OperandKind& pair_kind();      // (B, heads, max_seq_len, max_seq_len): an element for each pair
+const OperandKind& row_kind();       // (L) or (L, heads): an element for each row; a factor's rows are those of q
+const OperandKind& sequence_kind();  // (B): an integer for each sequence, of its rows
+const OperandKind& scalar_kind();    // (1): one number
+
+// The one that is used so; null where there is none.
+const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use);
+
+// The operand as an input, its gradient, and what the gradient is added to.
+Argument operand_argument(const Operand& operand, QueryRows rows);
+Argument gradient_argument(const Operand& operand, QueryRows rows, bool adds);
+Argument before_argument(const Operand& operand, QueryRows rows);
+
+// How many elements the operand has.
+double elements(const Operand& operand, const OperandSizes& sizes);
+
+}  // namespace hstujit

@@ -1,0 +1,96 @@
+#include "templates/attention/operands/gradients/following_kernels.h"
+
+#include <algorithm>
+#include <string>
+
+#include "templates/attention/host/launch_slots.h"
+
+namespace hstujit {
+
+namespace {
+
+// As in bias_tiles.cuh.
+constexpr int64_t kTileSize = 64;
+constexpr int kThreads = 128;
+constexpr int kSumThreads = 256;
+
+// Left to itself, the compiler spills for the sake of a third CTA.
+constexpr int kResidentBlocks = 2;
+
+class Kernels {
+ public:
+  Kernels(const AttentionSpec& spec, LaunchPlan& plan)
+      : spec_(spec), params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
+
+  void add() {
+    const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
+    const auto& operands = spec_.operands();
+    if (!bias && !scale && std::ranges::none_of(operands, &Operand::has_slopes)) return;
+    add_operands();
+    for (const Operand& operand : operands) {
+      if (operand.has_slopes()) add_row_gradient(operand);
+    }
+    if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
+    if (!scale) return;
+    add_kernel("scale_gradient", kThreads, {batch(), tiles()});
+    if (params_.has_row_factors()) return;
+    add_row_sums();
+    add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
+  }
+
+ private:
+  GridFactor batch() const { return batch_factor(signature_); }
+
+  GridFactor tiles() const { return scalar_factor(find_argument(signature_, "max_seq_len"), kTileSize); }
+
+  void add_row_gradient(const Operand& operand) {
+    std::vector<GridFactor> grid = {batch(), tiles()};
+    if (operand.heads > 0) grid.push_back(constant_factor(params_.heads));
+    add_kernel("row_gradient_" + operand.name, kThreads, grid);
+    plan_.following.back().function = "RowGradient<" + operand.slopes_struct() + ">::template run";
+  }
+
+  void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {
+    FollowingKernel kernel;
+    kernel.kernel_name = plan_.kernel_name + "_" + function;
+    kernel.function = function;
+    kernel.threads = threads;
+    kernel.grid = std::move(grid);
+    kernel.resident_blocks = kResidentBlocks;
+    plan_.following.push_back(std::move(kernel));
+  }
+
+  // Hopper's kernels have maps of them.
+  void add_operands() {
+    const char* type = params_.dtype == DataType::kFp32 ? "const float*" : "const u16*";
+    for (const char* tensor : {"q", "k", "v", "dout"}) {
+      for (ParamSlot& slot : attention_tensor_slots(signature_, tensor, type)) {
+        const bool known = std::any_of(plan_.slots.begin(), plan_.slots.end(),
+                                       [&](const ParamSlot& other) { return other.name == slot.name; });
+        if (!known) plan_.slots.push_back(std::move(slot));
+      }
+    }
+  }
+
+  void add_row_sums() {
+    const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
+    if (regions.empty()) {
+      const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
+      add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
+    } else {
+      // The last one of the fused kernel has a row of dq for each, and nobody reads it any more.
+      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions.size() - 1));
+    }
+  }
+
+  const AttentionSpec& spec_;
+  const HstuAttentionParams& params_;
+  const Signature signature_;
+  LaunchPlan& plan_;
+};
+
+}  // namespace
+
+void add_gradient_kernels(const AttentionSpec& spec, LaunchPlan& plan) { Kernels(spec, plan).add(); }
+
+}  // namespace hstujit

@@ -1,0 +1,344 @@
+// Attention backward: the gradients of the bias and of the factors of rows, by kernels that follow the one of the other
+// gradients, whatever template that is of.
+//
+// They compute S and dP once more, by mma.sync in tiles of 64 rows and 64 columns, and add up in registers, in the
+// order of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as
+// the instance's `precision` says. Formulas: docs/ops.md.
+#pragma once
+#include "attention/operands/gradients/tiles.cuh"
+#include "attention/pair.cuh"
+#include "attention/sequence.cuh"
+#include "attention/sm80/store.cuh"
+#include "common/fragment_store.cuh"
+#include "common/regions.cuh"
+
+namespace operand_gradients {
+
+// Where an element of this thread's fragment lies: element e of fragment j.
+template <class Spec>
+struct Fragment {
+  int row, column;  // of the first element
+
+  __device__ __forceinline__ Fragment(int row0, int column0)
+      : row(row0 + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4), column(column0) {}
+
+  __device__ __forceinline__ int row_of(int e) const { return row + 8 * (e / 2); }
+  __device__ __forceinline__ int column_of(int j, int e) const {
+    return column + 8 * j + Products<Spec>::score_column(e % 2);
+  }
+
+  __device__ __forceinline__ Pair pair(int j, int e, const Sequence& sequence, int head) const {
+    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
+  }
+
+  // Bit 4 * j + e: the pair is valid.
+  __device__ __forceinline__ u32 valid(const Sequence& sequence, bool full) const {
+    if (full) return ~0u;
+    u32 bits = 0;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        bool seen = row_of(e) < sequence.rows && column_of(j, e) < sequence.rows;
+        if constexpr (!Spec::kMaskTrivial) {
+          seen = seen && mask_valid(row_of(e), column_of(j, e), sequence.rows, sequence.targets);
+        }
+        bits |= (seen ? 1u : 0u) << (4 * j + e);
+      }
+    }
+    return bits;
+  }
+};
+
+// Whether some pairs of a tile are valid, and whether all are.
+template <class Spec>
+__device__ __forceinline__ void classify(const Sequence& sequence, int row0, int column0, bool& full, bool& visible) {
+  const int rows = sequence.rows;
+  full = visible = row0 < rows && column0 < rows;
+  if (!visible) return;
+  if constexpr (!Spec::kMaskTrivial) {
+    mask_tile(row0, min(row0 + kTileSize, rows) - 1, column0, min(column0 + kTileSize, rows) - 1, rows,
+              sequence.targets, full, visible);
+  }
+  full = full && row0 + kTileSize <= rows && column0 + kTileSize <= rows;
+}
+
+// Stores this thread's elements of a tile of the bias's gradient, of which `first` is element 0 of the head's square.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void store_tile(const Params& params, i64 first, int row0, int column0,
+                                           const float (&sums)[kFragments][4]) {
+  using Gradient = typename Spec::Bias::Gradient;
+  const Fragment<Spec> fragment(row0, column0);
+  const int size = params.max_query_rows, t = static_cast<int>(threadIdx.x) % 4;
+  if constexpr (!Spec::kDtypeFp32) {
+    u32 words[2 * kFragments];
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        words[2 * j + half] = pack_pair<Spec::kDtypeBf16>(sums[j][2 * half], sums[j][2 * half + 1]);
+      }
+    }
+    const bool full = Spec::kAlignment >= 16 && column0 + kTileSize <= size;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = fragment.row + 8 * half;
+      u16* out = Gradient::data(params) + (first + row * Gradient::row_stride(params) + column0);
+      if (full) {
+        store_fragment_row<kTileSize>(out, words, half, row < size);
+      } else if (row < size) {
+#pragma unroll
+        for (int j = 0; j < kFragments; ++j) {
+          const u32 word = words[2 * j + half];
+          const int column = 8 * j + 2 * t;
+          if (column0 + column < size) out[column] = static_cast<u16>(word);
+          if (column0 + column + 1 < size) out[column + 1] = static_cast<u16>(word >> 16);
+        }
+      }
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = fragment.row_of(e), column = fragment.column_of(j, e);
+        if (row < size && column < size) {
+          Gradient::data(params)[first + row * Gradient::row_stride(params) + column] = sums[j][e];
+        }
+      }
+    }
+  }
+}
+
+// The bias's gradient of a tile: the gradients of the heads that share a head of the bias, added up.
+template <class Spec, class Config, class Params>
+class BiasSums {
+ public:
+  __device__ __forceinline__ BiasSums(const Params& params, const Sequence& sequence, int bias_head, int row0,
+                                      int column0, bool full, bool visible)
+      : params_(params),
+        sequence_(sequence),
+        fragment_(row0, column0),
+        bias_head_(bias_head),
+        valid_(visible ? fragment_.valid(sequence, full) : 0) {
+#pragma unroll
+    for (auto& fragment : sums_) {
+#pragma unroll
+      for (float& sum : fragment) sum = 0.0f;
+    }
+  }
+
+  // What TilePairs::run() calls.
+  __device__ __forceinline__ bool next(KvTile& kv_tile) {
+    if (heads_ == kHeads) return false;
+    kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
+    return true;
+  }
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
+        float y, dy;
+        score_grad(scores[0][j][e], at, params_, y, dy);
+        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
+      }
+    }
+  }
+
+  // `start`: row of q that the sequence's first has. The derivative of the score has the factor alpha.
+  __device__ __forceinline__ void finish(i64 start, int rows) {
+    const auto factors = row_factors<Spec>(params_, start, rows);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = factor_of(factors, fragment_.row + 8 * half);
+#pragma unroll
+      for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+        for (int e = 2 * half; e < 2 * half + 2; ++e) {
+          sums_[j][e] = valid_ >> (4 * j + e) & 1 ? sums_[j][e] * factor : 0.0f;
+        }
+      }
+    }
+  }
+
+  // `first`: element 0 of the head's square in what the gradient is added to. The gradient may lie there: what this
+  // thread reads is stored by its warp, behind the additions.
+  __device__ __forceinline__ void add_before(i64 first) {
+    using Before = typename Spec::Bias::Before;
+    const int size = params_.max_query_rows;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = fragment_.row_of(e), column = fragment_.column_of(j, e);
+        if (row >= size || column >= size) continue;
+        const auto before = Before::data(params_)[first + row * Before::row_stride(params_) + column];
+        if constexpr (Spec::kDtypeFp32) {
+          sums_[j][e] += before;
+        } else {
+          sums_[j][e] += unpack_low<Spec::kDtypeBf16>(before);
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ const float (&sums() const)[kFragments][4] { return sums_; }
+
+ private:
+  static constexpr int kHeads = Spec::kHeads / Spec::Bias::kHeads;
+
+  const Params& params_;
+  const Sequence sequence_;
+  const Fragment<Spec> fragment_;
+  const int bias_head_;
+  const u32 valid_;
+  int heads_ = 0;  // so many are done
+  float sums_[kFragments][4];
+};
+
+// The gradient of the factors of a tile of rows: sums over all heads and over the columns that the rows see.
+template <class Spec, class Config, class Params>
+class RowSums {
+ public:
+  __device__ __forceinline__ RowSums(const Params& params, const Sequence& sequence, int row0)
+      : params_(params), sequence_(sequence), row0_(row0) {
+    mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, begin_, end_);
+    begin_ = max(begin_, 0);
+    if constexpr (Config::kEvenTiles) begin_ &= ~1;
+    end_ = min(end_, sequence.rows);
+    column_ = begin_;
+  }
+
+  // What TilePairs::run() calls.
+  __device__ __forceinline__ bool next(KvTile& kv_tile) {
+    while (head_ < Spec::kHeads) {
+      if (column_ >= end_) {
+        ++head_;
+        column_ = begin_;
+        if (begin_ >= end_) return false;
+        continue;
+      }
+      kv_tile = {head_, column_};
+      column_ += kTileSize;
+      bool full, visible;
+      classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
+      if (visible) return true;
+    }
+    return false;
+  }
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    bool full, visible;
+    classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
+    const Fragment<Spec> fragment(row0_, kv_tile.column0);
+    const u32 valid = fragment.valid(sequence_, full);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment.pair(j, e, sequence_, kv_tile.head); };
+        const float y = score(scores[0][j][e], at, params_);
+        sums_[e / 2] += valid >> (4 * j + e) & 1 ? y * gradients[0][j][e] : 0.0f;
+      }
+    }
+  }
+
+  // To sums[row of the tensor], with what `before` has for the row, where there is such a tensor.
+  __device__ __forceinline__ void store(float* sums, const float* before = nullptr) {
+    const Fragment<Spec> fragment(row0_, 0);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float sum = sums_[half];
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      sum += __shfl_xor_sync(~0u, sum, 2);
+      const int row = fragment.row + 8 * half;
+      if (threadIdx.x % 4 != 0 || row >= sequence_.rows) continue;
+      const i64 at = sequence_.start + row;
+      sums[at] = before == nullptr ? sum : before[at] + sum;
+    }
+  }
+
+ private:
+  const Params& params_;
+  const Sequence sequence_;
+  const int row0_;
+  int begin_, end_;  // of the columns that the rows see
+  int head_ = 0, column_;
+  float sums_[2] = {0.0f, 0.0f};  // of this thread's two rows
+};
+
+}  // namespace operand_gradients
+
+// One CTA per (sequence, bias head, tile). Writes all of the gradient, zeroes where there is nothing to add up.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void bias_gradient(const Params& params) {
+  using namespace operand_gradients;
+  using Gradient = typename Spec::Bias::Gradient;
+  __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
+  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+  const u32 column_tile = blockIdx.x % tiles, row_tile = blockIdx.x / tiles % tiles;
+  const u32 pair = blockIdx.x / tiles / tiles;
+  const int bias_head = static_cast<int>(pair % Spec::Bias::kHeads),
+            index = static_cast<int>(pair / Spec::Bias::kHeads);
+  const int row0 = static_cast<int>(row_tile) * kTileSize, column0 = static_cast<int>(column_tile) * kTileSize;
+  const Sequence sequence = sequence_of<Spec, Config>(params, index);
+  const i64 first = index * Gradient::batch_stride(params) + bias_head * Gradient::head_stride(params);
+  bool full, visible;
+  classify<Spec>(sequence, row0, column0, full, visible);
+  BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
+  if (visible) {
+    TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
+    sums.finish(sequence.start, sequence.rows);
+  }
+  if constexpr (Config::kAddsGradients) {
+    using Before = typename Spec::Bias::Before;
+    if (!visible && Gradient::data(params) == Before::data(params)) return;  // nothing is added
+    sums.add_before(index * Before::batch_stride(params) + bias_head * Before::head_stride(params));
+  }
+  store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
+}
+
+// One CTA per (sequence, tile of rows). Writes the rows of sequences: of the factors' gradient, or of `row_sums` where
+// the rows have one factor in common.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void scale_gradient(const Params& params) {
+  using namespace operand_gradients;
+  __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
+  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+  const int index = static_cast<int>(blockIdx.x / tiles);
+  const Sequence sequence = sequence_of<Spec, Config>(params, index);
+  const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
+  if (row0 >= sequence.rows) return;
+  RowSums<Spec, Config, Params> sums(params, sequence, row0);
+  TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
+  using Factors = typename Spec::Factors;
+  if constexpr (!Factors::kOfRows) {
+    sums.store(params.row_sums);
+  } else if constexpr (Config::kAddsGradients) {
+    sums.store(Factors::Gradient::data(params), Factors::Before::data(params));
+  } else {
+    sums.store(Factors::Gradient::data(params));
+  }
+}
+
+// One CTA, behind scale_gradient: the gradient of the one factor of all rows.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void add_row_sums(const Params& params) {
+  using namespace operand_gradients;
+  __shared__ __align__(128) unsigned char static_bytes[kSumThreads * sizeof(float)];
+  const i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
+  const i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
+  float sum = 0.0f;
+  for (i64 row = begin + threadIdx.x; row < end; row += kSumThreads) sum += params.row_sums[row];
+  auto* const partials = reinterpret_cast<float*>(static_bytes);
+  partials[threadIdx.x] = sum;
+#pragma unroll 1
+  for (u32 half = kSumThreads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) partials[threadIdx.x] += partials[threadIdx.x + half];
+  }
+  if (threadIdx.x > 0) return;
+  if constexpr (Config::kAddsGradients) partials[0] += Spec::Factors::Before::data(params)[0];
+  Spec::Factors::Gradient::data(params)[0] = partials[0];
+}

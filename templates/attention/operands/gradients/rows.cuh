@@ -1,0 +1,162 @@
+// Attention backward: the gradient of an operand with an element for each row, by a kernel of its own that follows the
+// one of q, k and v.
+//
+// The element of row r is read by the pairs whose row is r, and by those whose column is r. A CTA has 64 rows of a
+// sequence: it adds up over the columns that they see, and then, with S and dP transposed, over the rows that see them.
+// No atomic additions, so that every run gives the same bits. `Slopes` is printed from the operand: the derivatives of
+// the score with respect to the element of the pair's row and of its column, and where the sums go.
+#pragma once
+#include "attention/operands/gradients/kernels.cuh"
+#include "common/pack.cuh"
+
+namespace operand_gradients {
+
+// Sums over the pairs of a tile's rows, or with kColumns of its columns.
+template <class Spec, class Config, class Params, class Slopes, bool kColumns>
+class SlopeSums {
+ public:
+  __device__ __forceinline__ SlopeSums(const Params& params, const Sequence& sequence, int own0, int first_head,
+                                       int end_head, float (&sums)[2])
+      : params_(params), sequence_(sequence), own0_(own0), end_head_(end_head), head_(first_head), sums_(sums) {
+    const int last = min(own0 + kTileSize, sequence.rows) - 1;
+    if constexpr (kColumns) {
+      mask_rows(own0, last, sequence.rows, sequence.targets, begin_, end_);
+    } else {
+      mask_columns(own0, last, sequence.rows, sequence.targets, begin_, end_);
+    }
+    begin_ = max(begin_, 0);
+    if constexpr (Config::kEvenTiles) begin_ &= ~1;
+    end_ = min(end_, sequence.rows);
+    other_ = begin_;
+  }
+
+  // What TilePairs::run() calls.
+  __device__ __forceinline__ bool next(KvTile& tile) {
+    if (begin_ >= end_) return false;
+    while (head_ < end_head_) {
+      if (other_ >= end_) {
+        ++head_;
+        other_ = begin_;
+        continue;
+      }
+      tile = {head_, other_};
+      other_ += kTileSize;
+      bool full, visible;
+      classify_tile(tile.column0, full, visible);
+      if (visible) return true;
+    }
+    return false;
+  }
+  __device__ __forceinline__ void add(const KvTile& tile, const Scores& scores, const Scores& gradients) {
+    const Fragment<Spec> fragment(own0_, tile.column0);
+    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int own = fragment.row_of(e), other = fragment.column_of(j, e);
+        const int row = kColumns ? other : own, column = kColumns ? own : other;
+        bool valid = row < sequence_.rows && column < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) {
+          valid = valid && mask_valid(row, column, sequence_.rows, sequence_.targets);
+        }
+        const auto at = [=] {
+          return Pair{row, column, sequence_.rows, sequence_.targets, tile.head, sequence_.start};
+        };
+        float slope;
+        if constexpr (kColumns) {
+          slope = Slopes::of_column(scores[0][j][e], at, params_);
+        } else {
+          slope = Slopes::of_row(scores[0][j][e], at, params_);
+        }
+        sums_[e / 2] += valid ? gradients[0][j][e] * slope * factor_of(factors, row) : 0.0f;
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void classify_tile(int other0, bool& full, bool& visible) const {
+    classify<Spec>(sequence_, kColumns ? other0 : own0_, kColumns ? own0_ : other0, full, visible);
+  }
+
+  const Params& params_;
+  const Sequence sequence_;
+  const int own0_, end_head_;
+  int begin_, end_;  // of what passes by
+  int head_, other_;
+  float (&sums_)[2];  // of this thread's two rows
+};
+
+// To the tensor's elements, with what the gradient is added to.
+template <class Slopes, class Params>
+__device__ __forceinline__ void store_slopes(const Params& params, const Sequence& sequence, int row0, int head,
+                                             const float (&sums)[2]) {
+  using Type = typename Slopes::Type;
+  const int first = row0 + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = sums[half];
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    const int row = first + 8 * half;
+    if (threadIdx.x % 4 != 0 || row >= sequence.rows) continue;
+    const auto place = [&](auto tensor) {
+      if constexpr (Slopes::kByHead) return (sequence.start + row) * decltype(tensor)::row_stride(params) + head;
+      return sequence.start + row;
+    };
+    using Gradient = typename Slopes::Gradient;
+    if constexpr (Slopes::kAdds) {
+      using Before = typename Slopes::Before;
+      const auto before = Before::data(params)[place(Before())];
+      if constexpr (Type::kBytes == 4) {
+        sum += before;
+      } else {
+        const u32 word = before;
+        sum += Type::get(&word, 0);
+      }
+    }
+    if constexpr (Type::kBytes == 4) {
+      Gradient::data(params)[place(Gradient())] = sum;
+    } else {
+      u32 word;
+      Type::put(&word, 0, sum, 0.0f);
+      Gradient::data(params)[place(Gradient())] = static_cast<u16>(word);
+    }
+  }
+}
+
+}  // namespace operand_gradients
+
+// One CTA per (sequence, tile of rows), and head where the operand has heads.
+template <class Slopes>
+struct RowGradient {
+  template <class Spec, class Config, class Params>
+  static __device__ __forceinline__ void run(const Params& params) {
+    using namespace operand_gradients;
+    __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
+    const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+    u32 place = blockIdx.x / tiles;
+    int head = 0, end_head = Spec::kHeads;
+    if constexpr (Slopes::kByHead) {
+      head = static_cast<int>(place % Spec::kHeads);
+      end_head = head + 1;
+      place /= Spec::kHeads;
+    }
+    const int index = static_cast<int>(place);
+    const Sequence sequence = sequence_of<Spec, Config>(params, index);
+    const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
+    if (row0 >= sequence.rows) return;
+    float sums[2] = {0.0f, 0.0f};
+    const u32 shared = shared_address(static_bytes);
+    if constexpr (Slopes::kByRow) {
+      SlopeSums<Spec, Config, Params, Slopes, false> by_row(params, sequence, row0, head, end_head, sums);
+      TilePairs<Spec, Params>(params, sequence, index, shared, row0).run(by_row);
+    }
+    if constexpr (Slopes::kByColumn) {
+      __syncthreads();  // the buffers of the first pass are no longer read
+      SlopeSums<Spec, Config, Params, Slopes, true> by_column(params, sequence, row0, head, end_head, sums);
+      TilePairs<Spec, Params, true>(params, sequence, index, shared, row0).run(by_column);
+    }
+    store_slopes<Slopes>(params, sequence, row0, head, sums);
+  }
+};
