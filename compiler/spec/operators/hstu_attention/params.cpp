@@ -37,7 +37,7 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
 
 // A condition says what every row sees, so that nothing is left for the fields to say; only `causal` may be given,
 // since it is true where it is not.
-void check_own_mask(const HstuAttentionParams& p, Rules& rules) {
+void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const Result<Expression> mask = parse_mask(p.mask);
   if (!mask.ok()) return rules.broken("mask", p.mask, mask.status().message());
   const std::vector<bool> of_targets = mask->users_of(mask->symbol("t"));
