@@ -22,6 +22,7 @@ import argparse
 import ctypes
 import inspect
 import json
+import os
 import pathlib
 import re
 import signal
@@ -34,6 +35,7 @@ from references import attention
 from row_peers import FLUSH_BYTES, time_of, write_report
 
 GRID = pathlib.Path(__file__).parent / "grid.json"
+MULTIPROCESSORS_OF_CUDA_12 = 388  # offset in bytes of multiProcessorCount in cudaDeviceProp
 HOST_CYCLES = 4_000_000  # of the GPU: longer than the host needs for one call of either
 MASK = ("max_attn_len", "contextual_seq_len", "sla_k1", "sla_k2")
 
@@ -121,9 +123,19 @@ class Call:
 
 
 def load_fbgemm(folder):
-    """Registers the operators of torch.ops.fbgemm. The library wants CUDA 12's runtime, wherever that is."""
+    """Registers the operators of torch.ops.fbgemm. The library wants CUDA 12's runtime, wherever that is.
+
+    It asks PyTorch how many multiprocessors there are. Of a PyTorch of CUDA 13, whose cudaDeviceProp has no clockRate and no
+    deviceOverlap, it reads `integrated` in place of that, and launches no CTA; so the number is written there.
+    """
     ctypes.CDLL(next(folder.rglob("libcudart.so.12")), mode=ctypes.RTLD_GLOBAL)
     torch.ops.load_library(next(folder.rglob("fbgemm_gpu_experimental_hstu.so")))
+    if int(torch.version.cuda.split(".")[0]) >= 13:
+        properties = ctypes.CDLL("libtorch_cuda.so", mode=os.RTLD_NOLOAD)._ZN2at4cuda26getCurrentDevicePropertiesEv
+        properties.restype = ctypes.c_void_p
+        torch.cuda.init()
+        count = torch.cuda.get_device_properties(0).multi_processor_count
+        ctypes.c_int.from_address(properties() + MULTIPROCESSORS_OF_CUDA_12).value = count
 
 
 def time_cell(cell, options):

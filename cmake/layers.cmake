@@ -3,11 +3,12 @@
 # hstujit_library checks the DEPS of each target against this table at configure time; check_includes.cmake, run as a
 # test, checks every #include of a layer against its DEPS.
 
-set(HSTUJIT_LAYERS support generator spec plan templates skeletons bundle cache ir passes emit nvrtc driver host runtime operations
+set(HSTUJIT_LAYERS support generator expression spec plan templates skeletons bundle cache ir passes emit nvrtc driver host runtime operations
     tools)
 
 set(HSTUJIT_FOLDER_support compiler/support)
 set(HSTUJIT_FOLDER_generator compiler/generator)
+set(HSTUJIT_FOLDER_expression compiler/expression)
 set(HSTUJIT_FOLDER_spec compiler/spec)
 set(HSTUJIT_FOLDER_plan compiler/plan)
 set(HSTUJIT_FOLDER_templates templates)
@@ -26,13 +27,14 @@ set(HSTUJIT_FOLDER_tools tools)
 
 set(HSTUJIT_ALLOWED_support)
 set(HSTUJIT_ALLOWED_generator support)
-set(HSTUJIT_ALLOWED_spec support)
+set(HSTUJIT_ALLOWED_expression support)
+set(HSTUJIT_ALLOWED_spec support expression)
 set(HSTUJIT_ALLOWED_plan support spec skeletons)
 set(HSTUJIT_ALLOWED_templates support)
-set(HSTUJIT_ALLOWED_skeletons support spec plan)
+set(HSTUJIT_ALLOWED_skeletons support expression spec plan)
 set(HSTUJIT_ALLOWED_bundle support)
 set(HSTUJIT_ALLOWED_cache support)
-set(HSTUJIT_ALLOWED_ir support spec plan)
+set(HSTUJIT_ALLOWED_ir support expression spec plan)
 set(HSTUJIT_ALLOWED_passes support spec plan ir)
 set(HSTUJIT_ALLOWED_emit support spec plan templates skeletons ir passes)
 set(HSTUJIT_ALLOWED_nvrtc support plan)

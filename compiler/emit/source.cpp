@@ -38,6 +38,17 @@ std::string header(const OpSpec& spec, Direction direction, const KernelConfig& 
       dump_json(spec.to_json()), to_string(direction), key_text(config), device.arch);
 }
 
+// mask_row_bits or mask_column_bits of a mask with an operation that has no rule for words of bits
+// (compiler/passes/bits.cpp, inverse.h): pairs are looked at one by one, those alone that the template takes.
+std::string bits_one_by_one(bool of_row) {
+  return fmt::format(
+      "__device__ __forceinline__ u32 {}(int {}, int {}, int n, int t) {{\n"
+      "  return bits_where([&](int i) {{ return mask_valid({}, n, t); }});\n"
+      "}}\n",
+      of_row ? kMaskRowBits.str() : kMaskColumnBits.str(), of_row ? "row" : "col", of_row ? "c0" : "r0",
+      of_row ? "row, c0 + i" : "r0 + i, col");
+}
+
 // The region functions that `user`, the text of the template, names, and those that these name. A region calls only
 // regions that stand before it, so the last one is looked at first.
 Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, std::string_view user) {
@@ -50,10 +61,7 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
     auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
     const bool named = names_identifier(user, name) || names_identifier(text, name);
     if (named && !function && module.lookupSymbol(kMaskValid)) {
-      return Status(Code::kUnsupported,
-                    fmt::format("the kernel asks for {}, which this mask does not have: an operation of it has no rule "
-                                "in compiler/passes/bits.cpp or inverse.h",
-                                name));
+      text = bits_one_by_one(name == kMaskRowBits) + "\n" + text;
     }
     if (!named || !function) continue;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string region, print_region(function, activation));

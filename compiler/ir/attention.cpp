@@ -39,6 +39,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
 
   mlir::SmallVector<mlir::NamedAttribute> attributes;
   for_each_field(params, [&](const auto& field, const auto& value) {
+    if (field.name == "mask") return;  // it is in the region
     attributes.push_back(builder.getNamedAttr(llvm::StringRef(field.name), attribute(builder, value)));
   });
   // Both directions have the same.
@@ -53,7 +54,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   const mlir::Type index = builder.getIndexType(), real = builder.getF32Type();
   mlir::Block* mask = builder.createBlock(&attention.getMaskRegion(), {}, {index, index, index, index},
                                           mlir::SmallVector<mlir::Location>(4, location));
-  yield(ops, build_expression(ops, attention_mask(), [&](const Expression::Symbol& symbol) -> Value {
+  yield(ops, build_expression(ops, mask_of(params), [&](const Expression::Symbol& symbol) -> Value {
           constexpr std::string_view kArguments[] = {"row", "column", "n", "t"};
           for (unsigned i = 0; i < std::size(kArguments); ++i) {
             if (symbol.name == kArguments[i]) return mask->getArgument(i);

@@ -18,6 +18,10 @@ mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, ml
       return ops.mul(a, b);
     case Operator::kDiv:
       return ops.div(a, b);
+    case Operator::kFloorDiv:
+      return ops.floor_div(a, b);
+    case Operator::kMod:
+      return ops.sub(a, ops.mul(ops.floor_div(a, b), b));
     case Operator::kMax:
       return ops.max(a, b);
     case Operator::kMin:

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "compiler/ir/ops.h"
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
 
 namespace hstujit {
 

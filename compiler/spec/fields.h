@@ -23,6 +23,7 @@ struct FieldRules {
   int64_t multiple = 1;  // integers are multiples of this
   // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
+  bool optional = false;         // of a text: it may be empty, and JSON does not have it then
   bool keeps_registers = false;  // of a kernel config: its kernel has as many registers, whatever the value is
 };
 
@@ -33,6 +34,11 @@ struct Field : FieldRules {
   constexpr Field one_of(std::string_view allowed) const {
     Field copy = *this;
     copy.choices = allowed;
+    return copy;
+  }
+  constexpr Field or_none() const {
+    Field copy = *this;
+    copy.optional = true;
     return copy;
   }
   constexpr Field keeping_registers() const {
@@ -50,7 +56,7 @@ struct Field : FieldRules {
 template <typename Owner, typename Value>
 constexpr Field<Owner, Value> field(std::string_view name, Value Owner::* member, std::string_view doc, int64_t min = 0,
                                     int64_t max = std::numeric_limits<int32_t>::max()) {
-  return {{name, doc, min, max, 1, {}, false}, member};
+  return {{name, doc, min, max, 1, {}, false, false}, member};
 }
 
 // Calls visit(field, value) for each field of `object`, in declaration order.

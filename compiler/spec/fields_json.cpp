@@ -124,7 +124,7 @@ bool allowed_by(const FieldRules& rules, const Json& value) {
   }
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
-  return rules.choices.empty() ? !text.empty() : is_choice(rules, text);
+  return rules.choices.empty() ? rules.optional || !text.empty() : is_choice(rules, text);
 }
 
 std::string describe_rules(const FieldRules& rules, const Json& example) {
@@ -191,7 +191,7 @@ Json field_schema(const FieldRules& rules, const Json& initial) {
     if (rules.multiple > 1) schema["multipleOf"] = rules.multiple;
   } else {
     schema["type"] = "string";
-    schema["minLength"] = 1;
+    if (!rules.optional) schema["minLength"] = 1;
   }
   if (!rules.doc.empty()) schema["description"] = std::string(rules.doc);
   if (allowed_by(rules, initial)) schema["default"] = initial;
@@ -200,7 +200,10 @@ Json field_schema(const FieldRules& rules, const Json& initial) {
 
 Json write_slots(const FieldSlots& slots) {
   Json json = Json::object();
-  for (const FieldSlot& slot : slots) json[std::string(slot.rules.name)] = initial_of(slot);
+  for (const FieldSlot& slot : slots) {
+    Json value = initial_of(slot);
+    if (!slot.rules.optional || value != "") json[std::string(slot.rules.name)] = std::move(value);
+  }
   return json;
 }
 

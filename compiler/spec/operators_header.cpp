@@ -114,6 +114,7 @@ Member member_of(const std::string& name, const Json& rules, bool required) {
     return {type, type + "::" + usual.get<std::string>()};
   }
   if (rules.value("type", Json()) == "boolean") return {"bool", dump_json(usual)};
+  if (rules.value("type", Json()) == "string") return {"std::string", required ? "" : dump_json(usual)};
   return {"std::int64_t", required ? "" : dump_json(usual)};
 }
 

@@ -88,9 +88,32 @@ class InstanceText {
     return value == usual ? *this : append(name, std::string("\"") + to_string(value) + "\"");
   }
 
+  InstanceText& add(const char* name, const std::string& value, const char* usual) {
+    return value == usual ? *this : append(name, quoted(value));
+  }
+
   std::string str() const { return text_ + "}"; }
 
  private:
+  // As a string of JSON.
+  static std::string quoted(const std::string& value) {
+    static const char* const kDigits = "0123456789abcdef";
+    std::string text = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') {
+        text += '\\';
+        text += c;
+      } else if (static_cast<unsigned char>(c) < 0x20) {
+        text += "\\u00";
+        text += kDigits[static_cast<unsigned char>(c) / 16];
+        text += kDigits[static_cast<unsigned char>(c) % 16];
+      } else {
+        text += c;
+      }
+    }
+    return text + '"';
+  }
+
   InstanceText& append(const char* name, const std::string& value) {
     text_ += std::string(", \"") + name + "\": " + value;
     return *this;

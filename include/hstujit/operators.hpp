@@ -294,6 +294,9 @@ struct CachedStuLayer {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -339,6 +342,7 @@ struct CachedStuLayer {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -460,6 +464,9 @@ struct DeltaHstuAttention {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -491,6 +498,7 @@ struct DeltaHstuAttention {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -557,6 +565,9 @@ struct HstuAttention {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -591,6 +602,7 @@ struct HstuAttention {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -790,6 +802,9 @@ struct HstuPreprocessAndAttention {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -837,6 +852,7 @@ struct HstuPreprocessAndAttention {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -1028,6 +1044,9 @@ struct NormAttention {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1067,6 +1086,7 @@ struct NormAttention {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -1197,6 +1217,9 @@ struct StuLayer {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1261,6 +1284,7 @@ struct StuLayer {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
@@ -1324,6 +1348,9 @@ struct StuStack {
   std::int64_t sla_k2 = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
+  // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
+  // replaces causal and all other fields of the mask
+  std::int64_t mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1389,6 +1416,7 @@ struct StuStack {
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
+    text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);

@@ -13,6 +13,7 @@ void bundle(std::string_view input);
 void cache_metadata(std::string_view input);
 void checked_json(std::string_view input);
 void config(std::string_view input);
+void expression(std::string_view input);
 void frozen_choices(std::string_view input);
 void recording(std::string_view input);
 void remote_url(std::string_view input);

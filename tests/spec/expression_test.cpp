@@ -1,13 +1,13 @@
 // Expressions of random operations: what is bound, what intervals and spans say, against values at every point.
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <random>
 
-#include "compiler/spec/expression/bind.h"
-#include "compiler/spec/expression/spans.h"
+#include "compiler/expression/bind.h"
+#include "compiler/expression/spans.h"
 
 namespace hstujit {
 namespace {

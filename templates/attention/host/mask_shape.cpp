@@ -1,13 +1,29 @@
 #include "templates/attention/host/mask_shape.h"
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
 
 namespace hstujit {
 
 namespace {
 
+// As far as the numbers of its text reach, and not so far that counting takes long.
+int64_t room_of_own(const HstuAttentionParams& params) {
+  constexpr int64_t kLargest = 4096;
+  const Expression mask = mask_of(params);
+  int64_t room = 2;
+  for (const Expression::Node& node : mask.nodes()) {
+    if (node.op == Operator::kConstant && !node.boolean) room += std::min(std::abs(node.value), kLargest);
+  }
+  return std::min(room, kLargest);
+}
+
 // Rows that every part of the mask needs on each side.
 int64_t room_of(const HstuAttentionParams& params) {
+  if (params.has_own_mask()) return room_of_own(params);
   return params.contextual_seq_len + params.max_attn_len + params.min_full_attn_seq_len + params.sla_k1 +
          params.sla_k2 + 2;
 }

@@ -26,7 +26,7 @@ int64_t columns_of_rows(const HstuAttentionParams& params, int64_t rows);
 
 // A producer that classifies tiles by it keeps more of what it derives.
 inline bool is_long_mask(const HstuAttentionParams& params) {
-  return params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local();
+  return params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local() || params.has_own_mask();
 }
 
 }  // namespace hstujit

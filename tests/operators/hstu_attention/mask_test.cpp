@@ -4,7 +4,7 @@
 #include <chrono>
 #include <random>
 
-#include "compiler/spec/expression/evaluate.h"
+#include "compiler/expression/evaluate.h"
 #include "compiler/spec/operators/hstu_attention/bound_mask.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"

@@ -6,6 +6,7 @@
 
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
@@ -44,8 +45,9 @@ void add_sequences(const HstuAttentionParams& p, QueryRows rows, Signature& sign
   }
 }
 
-void add_numbers(QueryRows rows, Signature& signature) {
+void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
+  if (p.has_own_mask()) signature.back().max = kMaxOwnMaskSeqLen;
   if (rows != QueryRows::kAll) {
     signature.push_back(
         max_rows_argument("max_delta_len", kQueryAxis,
@@ -89,7 +91,7 @@ Signature AttentionSpec::signature(Direction direction) const {
       if (operand.gradient) signature.push_back(before_argument(operand, query_rows_));
     }
   }
-  add_numbers(query_rows_, signature);
+  add_numbers(params_, query_rows_, signature);
   add_outputs(params_, query_rows_, direction, signature);
   for (const Operand& operand : operands_) {
     if (backward && operand.gradient)

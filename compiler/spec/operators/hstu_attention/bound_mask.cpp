@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "compiler/spec/expression/bind.h"
+#include "compiler/expression/bind.h"
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
 
 namespace hstujit {
@@ -15,7 +15,7 @@ Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t) {
   });
   values.emplace_back("n", n);
   values.emplace_back("t", t);
-  return bind_symbols(attention_mask(), values);
+  return bind_symbols(mask_of(params), values);
 }
 
 }  // namespace hstujit

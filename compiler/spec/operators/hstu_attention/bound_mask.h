@@ -1,7 +1,7 @@
 // The mask's expression for one instance and sequence.
 #pragma once
 
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {

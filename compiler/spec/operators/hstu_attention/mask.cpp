@@ -1,13 +1,34 @@
 // valid(i, j) as docs/ops-attention.md writes it: the definition that everything else is held to.
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
-#include "compiler/spec/operators/hstu_attention/params.h"
+#include "compiler/expression/evaluate.h"
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
 
 namespace hstujit {
 
+namespace {
+
+// A reference asks for all pairs of one mask, so that the last one is kept.
+bool own_mask_holds(const std::string& text, int64_t i, int64_t j, int64_t n, int64_t t) {
+  struct Parsed {
+    explicit Parsed(const std::string& of) : text(of), expression(parse_mask(of).value()), evaluator(expression) {}
+    std::string text;
+    Expression expression;
+    ExpressionEvaluator evaluator;
+  };
+  thread_local std::unique_ptr<Parsed> last;
+  if (!last || last->text != text) last = std::make_unique<Parsed>(text);
+  const int64_t values[] = {i, j, n, t};
+  return last->evaluator.at(values) != 0;
+}
+
+}  // namespace
+
 bool hstu_attention_valid(const HstuAttentionParams& p, int64_t i, int64_t j, int64_t n, int64_t t) {
   if (!p.num_targets) t = 0;
+  if (p.has_own_mask()) return own_mask_holds(p.mask, i, j, n, t);
   if (p.full_mask) return true;
   const int64_t c = p.contextual_seq_len;
   const int64_t history = std::max<int64_t>(n - t, 0);

@@ -1,5 +1,9 @@
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
 
+#include <utility>
+
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
+
 namespace hstujit {
 
 namespace {
@@ -107,6 +111,15 @@ class MaskBuilder {
 const Expression& attention_mask() {
   static const auto& mask = *new Expression(MaskBuilder().build());
   return mask;
+}
+
+Expression mask_of(const HstuAttentionParams& params) {
+  if (!params.has_own_mask()) return attention_mask();
+  Expression own = parse_mask(params.mask).value();
+  const Term root = {own.root()};
+  ExpressionBuilder ops(std::move(own));
+  const Term within = ops.lt(ops.number("column"), ops.number("n"));
+  return std::move(ops).finish(ops.both(root, within));
 }
 
 }  // namespace hstujit

@@ -2,12 +2,16 @@
 // and tiles evaluates it. The reference has its own (mask.cpp), as the check on this one.
 #pragma once
 
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {
 
 // valid(row, column) for 0 <= row < n and column >= 0. Symbols: row, column, n and t, in this order, and the flags and
 // numbers of a mask under the names of HstuAttentionParams.
 const Expression& attention_mask();
+
+// The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence.
+Expression mask_of(const HstuAttentionParams& params);
 
 }  // namespace hstujit

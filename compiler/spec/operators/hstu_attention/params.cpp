@@ -7,6 +7,7 @@
 
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
 
 namespace hstujit {
 
@@ -26,6 +27,28 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   if (p.causal) rules.broken("causal", p.causal, rule + "false");
   if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
   const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
+                                                         {"contextual_seq_len", p.contextual_seq_len},
+                                                         {"sla_k1", p.sla_k1},
+                                                         {"sla_k2", p.sla_k2}};
+  for (const auto& [name, value] : others) {
+    if (value != 0) rules.broken(name, value, rule + "0");
+  }
+}
+
+// A condition says what every row sees, so that nothing is left for the fields to say; only `causal` may be given,
+// since it is true where it is not.
+void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
+  const Result<Expression> mask = parse_mask(p.mask);
+  if (!mask.ok()) return rules.broken("mask", p.mask, mask.status().message());
+  const std::vector<bool> of_targets = mask->users_of(mask->symbol("t"));
+  if (!p.num_targets && of_targets[static_cast<size_t>(mask->root())]) {
+    rules.broken("mask", p.mask, "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
+  }
+  const std::string rule = "mask replaces it; allowed: ";
+  if (p.full_mask) rules.broken("full_mask", p.full_mask, rule + "false");
+  if (p.target_group_size > 1) rules.broken("target_group_size", p.target_group_size, rule + "1");
+  const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
+                                                         {"min_full_attn_seq_len", p.min_full_attn_seq_len},
                                                          {"contextual_seq_len", p.contextual_seq_len},
                                                          {"sla_k1", p.sla_k1},
                                                          {"sla_k2", p.sla_k2}};
@@ -63,13 +86,15 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                              element, element));
   }
   // With semi-local attention there are no groups, with or without targets; with no mask there are no targets.
-  if (p.target_group_size > 1 && !p.num_targets && (p.full_mask || !p.semi_local())) {
+  if (!p.has_own_mask() && p.target_group_size > 1 && !p.num_targets && (p.full_mask || !p.semi_local())) {
     rules.broken("target_group_size", p.target_group_size,
                  p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
   check_operands(p, path, mistakes);
-  if (p.full_mask) {
+  if (p.has_own_mask()) {
+    check_own_mask(p, rules);
+  } else if (p.full_mask) {
     check_full_mask(p, rules);
   } else if (p.semi_local()) {
     check_semi_local(p, rules);
@@ -79,6 +104,14 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 void make_canonical(HstuAttentionParams& p) {
   make_canonical_operands(p);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  if (p.has_own_mask()) {
+    if (auto fields = fields_of_mask(p)) {
+      p = *std::move(fields);
+    } else {
+      p.mask = canonical_mask(p.mask);
+      p.causal = false;
+    }
+  }
   // A window over every sequence there can be is none.
   if (p.max_attn_len >= kMaxSeqLen || p.min_full_attn_seq_len >= kMaxSeqLen) p.max_attn_len = 0;
   if (p.max_attn_len == 0) p.min_full_attn_seq_len = 0;

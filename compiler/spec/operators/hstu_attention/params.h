@@ -35,7 +35,8 @@ struct HstuAttentionParams {
   int64_t contextual_seq_len = 0;
   int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
-  bool full_mask = false;           // "no mask": every pair of a sequence is valid (causal=false, window -1)
+  bool full_mask = false;  // "no mask": every pair of a sequence is valid (causal=false, window -1)
+  std::string mask = "";   // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
   std::string score = "silu";       // one of kHstuScores
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
@@ -46,6 +47,7 @@ struct HstuAttentionParams {
 
   bool operator==(const HstuAttentionParams&) const = default;
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
+  bool has_own_mask() const { return !mask.empty(); }
 
   // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
   // rows of P in place of the scale: each row has its own, or all rows have one.
@@ -79,6 +81,11 @@ struct HstuAttentionParams {
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
+        field(
+            "mask", &P::mask,
+            "which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; "
+            "it replaces causal and all other fields of the mask")
+            .or_none(),
         field("score", &P::score, "pointwise score function").one_of(kHstuScores),
         field("rab_heads", &P::rab_heads,
               "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),

@@ -1,7 +1,7 @@
 // Which columns of a sequence its rows see, from the mask's expression: for counts of pairs, tiles and work.
 #pragma once
 
-#include "compiler/spec/expression/spans.h"
+#include "compiler/expression/spans.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
 
 namespace hstujit {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
 
 namespace hstujit {
 

@@ -3,13 +3,14 @@
 //
 // Nodes stand behind their operands, so that one pass in order evaluates all of them. Integers are 64 bits wide. Sums,
 // differences and products wrap around at points and saturate over intervals, so that the two agree as long as nothing
-// overflows. A division truncates; one by zero is 0.
+// overflows. kDiv truncates; a division by zero is 0.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hstujit {
@@ -21,6 +22,8 @@ enum class Operator : uint8_t {
   kSub,
   kMul,
   kDiv,
+  kFloorDiv,  // by a constant above 0, as kMod
+  kMod,       // what kFloorDiv leaves, from 0 to the divisor less one
   kMax,
   kMin,
   kAbs,
@@ -76,6 +79,10 @@ class Expression {
 // same one, as another node.
 class ExpressionBuilder {
  public:
+  ExpressionBuilder() = default;
+  // Goes on behind the expression's nodes, which keep their numbers.
+  explicit ExpressionBuilder(Expression expression) : expression_(std::move(expression)) {}
+
   Term integer(int64_t value) { return add_node({Operator::kConstant, false, {-1, -1, -1}, value}); }
   Term truth(bool value) { return add_node({Operator::kConstant, true, {-1, -1, -1}, value ? 1 : 0}); }
   Term number(std::string_view name) { return symbol(name, false); }
@@ -85,6 +92,8 @@ class ExpressionBuilder {
   Term sub(Term a, Term b) { return make(Operator::kSub, a, b); }
   Term mul(Term a, Term b) { return make(Operator::kMul, a, b); }
   Term div(Term a, Term b) { return make(Operator::kDiv, a, b); }
+  Term floor_div(Term a, Term b) { return make(Operator::kFloorDiv, a, b); }
+  Term mod(Term a, Term b) { return make(Operator::kMod, a, b); }
   Term max(Term a, Term b) { return make(Operator::kMax, a, b); }
   Term min(Term a, Term b) { return make(Operator::kMin, a, b); }
   Term abs(Term a) { return make(Operator::kAbs, a); }
@@ -97,6 +106,8 @@ class ExpressionBuilder {
   Term either(Term a, Term b) { return make(Operator::kOr, a, b); }
   Term negate(Term a) { return make(Operator::kNot, a); }
   Term select(Term condition, Term a, Term b) { return make(Operator::kSelect, condition, a, b); }
+  // Of any operator but a constant and a symbol; operands that it has not are Term().
+  Term apply(Operator op, Term a, Term b, Term c) { return make(op, a, b, c); }
 
   Expression finish(Term root) &&;
 

@@ -1,8 +1,8 @@
-#include "compiler/spec/expression/bind.h"
+#include "compiler/expression/bind.h"
 
 #include <algorithm>
 
-#include "compiler/spec/expression/evaluate.h"
+#include "compiler/expression/evaluate.h"
 
 namespace hstujit {
 
@@ -77,7 +77,11 @@ class Binder {
         if (is(b, 1)) return a;
         break;
       case Operator::kDiv:
+      case Operator::kFloorDiv:
         if (is(b, 1)) return a;
+        break;
+      case Operator::kMod:
+        if (is(b, 1)) return constant(false, 0);
         break;
       case Operator::kMax:
       case Operator::kMin:

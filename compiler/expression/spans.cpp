@@ -1,4 +1,4 @@
-#include "compiler/spec/expression/spans.h"
+#include "compiler/expression/spans.h"
 
 #include <algorithm>
 

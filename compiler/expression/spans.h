@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/spec/expression/evaluate.h"
+#include "compiler/expression/evaluate.h"
 
 namespace hstujit {
 

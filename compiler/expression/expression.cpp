@@ -1,4 +1,4 @@
-#include "compiler/spec/expression/expression.h"
+#include "compiler/expression/expression.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "compiler/spec/expression/evaluate.h"
+#include "compiler/expression/evaluate.h"
 
 #include <algorithm>
 #include <limits>
@@ -35,6 +35,16 @@ int64_t quotient(int64_t a, int64_t b) {
   return b == -1 ? wrapped(Operator::kSub, 0, a) : a / b;
 }
 
+int64_t floor_quotient(int64_t a, int64_t b) {
+  const int64_t towards_zero = quotient(a, b);
+  const bool rounded_up = b != 0 && (a < 0) != (b < 0) && towards_zero * b != a;
+  return towards_zero - (rounded_up ? 1 : 0);
+}
+
+int64_t remainder(int64_t a, int64_t b) {
+  return wrapped(Operator::kSub, a, wrapped(Operator::kMul, floor_quotient(a, b), b));
+}
+
 int64_t magnitude(int64_t a) { return a < 0 ? wrapped(Operator::kSub, 0, a) : a; }
 
 Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
@@ -66,6 +76,18 @@ Interval quotients(const Interval& a, const Interval& b) {
           *std::max_element(std::begin(corners), std::end(corners))};
 }
 
+// Divisors are above 0: see Operator.
+Interval floor_quotients(const Interval& a, const Interval& b) {
+  return {std::min(floor_quotient(a.low, b.low), floor_quotient(a.low, b.high)),
+          std::max(floor_quotient(a.high, b.low), floor_quotient(a.high, b.high))};
+}
+
+Interval remainders(const Interval& a, const Interval& b) {
+  const bool of_one_quotient = b.is_point() && floor_quotient(a.low, b.low) == floor_quotient(a.high, b.low);
+  if (of_one_quotient) return {remainder(a.low, b.low), remainder(a.high, b.low)};
+  return {0, std::max<int64_t>(b.high - 1, 0)};
+}
+
 }  // namespace
 
 int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
@@ -79,6 +101,10 @@ int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
       return wrapped(op, a, b);
     case Operator::kDiv:
       return quotient(a, b);
+    case Operator::kFloorDiv:
+      return floor_quotient(a, b);
+    case Operator::kMod:
+      return remainder(a, b);
     case Operator::kMax:
       return std::max(a, b);
     case Operator::kMin:
@@ -120,6 +146,10 @@ Interval evaluate_interval(Operator op, const Interval& a, const Interval& b, co
       return product(a, b);
     case Operator::kDiv:
       return quotients(a, b);
+    case Operator::kFloorDiv:
+      return floor_quotients(a, b);
+    case Operator::kMod:
+      return remainders(a, b);
     case Operator::kMax:
       return {std::max(a.low, b.low), std::max(a.high, b.high)};
     case Operator::kMin:

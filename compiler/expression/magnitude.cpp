@@ -1,0 +1,52 @@
+#include "compiler/expression/magnitude.h"
+
+#include <algorithm>
+
+namespace hstujit {
+
+namespace {
+
+constexpr int64_t kLargest = int64_t{1} << 61;
+
+int64_t product(int64_t a, int64_t b) {
+  int64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? kLargest : std::min(result, kLargest);
+}
+
+}  // namespace
+
+int64_t largest_magnitude(const Expression& expression, std::span<const Interval> values) {
+  ExpressionEvaluator evaluator(expression);
+  evaluator.over(values);
+  int64_t largest = 1;
+  for (size_t i = 0; i < expression.nodes().size(); ++i) {
+    if (expression.nodes()[i].boolean) continue;
+    const Interval of = evaluator.interval_of(static_cast<int>(i));
+    largest = std::max({largest, std::min(of.high, kLargest), -std::max(of.low, -kLargest)});
+  }
+  // What a bound is multiplied by on its way down to the node, and how many values are added to it, at most.
+  struct Way {
+    int64_t factor = 1, terms = 1;
+  };
+  std::vector<Way> ways(expression.nodes().size());
+  int64_t most = 1;
+  for (size_t i = expression.nodes().size(); i-- > 0;) {
+    const Expression::Node& node = expression.nodes()[i];
+    const Way own = ways[i];
+    most = std::max(most, product(own.factor, own.terms));
+    Way below = own;
+    if (node.op == Operator::kAdd || node.op == Operator::kSub) below.terms = own.terms + 1;
+    if (node.op == Operator::kDiv || node.op == Operator::kFloorDiv) {
+      const Interval divisor = evaluator.interval_of(node.operands[1]);
+      below = {product(own.factor, std::max<int64_t>(divisor.high, 1)), own.terms};
+    }
+    for (const int operand : node.operands) {
+      if (operand < 0) continue;
+      Way& way = ways[static_cast<size_t>(operand)];
+      way = {std::max(way.factor, below.factor), std::max(way.terms, below.terms)};
+    }
+  }
+  return product(largest, most);
+}
+
+}  // namespace hstujit

@@ -1,0 +1,374 @@
+#include "compiler/expression/parse.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "compiler/support/suggest.h"
+#include "compiler/support/text.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr size_t kLongestPart = 40;  // of a part of the text, in a sentence
+constexpr int64_t kMaxLiteral = std::numeric_limits<int32_t>::max();
+constexpr std::string_view kFunctions[] = {"abs", "clamp", "max", "min", "where"};
+constexpr std::string_view kWords[] = {"and", "or", "not", "true", "false"};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct Token {
+  enum class Kind : uint8_t { kEnd, kNumber, kName, kSign };
+  Kind kind = Kind::kEnd;
+  std::string_view text;
+  size_t column = 1;
+};
+
+// By recursive descent. The first mistake ends it: every function then returns a term of no meaning.
+class Parser {
+ public:
+  // Symbols are in the order of the names, whatever the text has first.
+  Parser(std::string_view text, std::span<const ExpressionName> names) : text_(text), names_(names) {
+    for (const ExpressionName& name : names) builder_.number(name.symbol);
+  }
+
+  Result<Expression> run() && {
+    if (text_.size() > kMaxExpressionLength) {
+      return Status(Code::kInvalidConfig,
+                    fmt::format("it has {} bytes; allowed: up to {}", text_.size(), kMaxExpressionLength));
+    }
+    advance();
+    const Value root = alternatives();
+    if (!mistake_ && token_.kind != Token::Kind::kEnd) fail(token_.column, unexpected("an operator or the end"));
+    if (!mistake_ && !root.boolean) fail(1, "the expression is a number; allowed: a condition, such as col <= row");
+    if (mistake_) return std::move(*mistake_);
+    Expression expression = std::move(builder_).finish(root.term);
+    if (written_out(expression) > kMaxExpressionParts) {
+      return Status(Code::kInvalidConfig,
+                    fmt::format("it has too many parts; allowed: up to {} numbers, names, operators "
+                                "and functions, where those in the midst of a < b < c count twice",
+                                kMaxExpressionParts));
+    }
+    return expression;
+  }
+
+ private:
+  struct Value {
+    Term term;
+    bool boolean = false;
+    size_t column = 1;             // where it begins
+    std::optional<int64_t> fixed;  // the value of a literal
+  };
+
+  // Nodes of the expression as a tree.
+  static int64_t written_out(const Expression& expression) {
+    std::vector<int64_t> sizes;
+    for (const Expression::Node& node : expression.nodes()) {
+      int64_t size = 1;
+      for (const int operand : node.operands) {
+        if (operand >= 0) size = std::min(size + sizes[static_cast<size_t>(operand)], kMaxExpressionParts + 1);
+      }
+      sizes.push_back(size);
+    }
+    return sizes[static_cast<size_t>(expression.root())];
+  }
+
+  // Text
+
+  void advance() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
+    token_ = {Token::Kind::kEnd, {}, at_ + 1};
+    if (at_ == text_.size()) return;
+    const char c = text_[at_];
+    size_t end = at_ + 1;
+    if (is_letter(c) || is_digit(c)) {
+      while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+      token_.kind = is_letter(c) ? Token::Kind::kName : Token::Kind::kNumber;
+    } else {
+      const std::string_view two = text_.substr(at_, 2);
+      if (two == "<=" || two == ">=" || two == "==" || two == "!=" || two == "//") ++end;
+      token_.kind = Token::Kind::kSign;
+    }
+    token_.text = text_.substr(at_, end - at_);
+    at_ = end;
+  }
+
+  bool is(std::string_view text) const { return token_.kind != Token::Kind::kEnd && token_.text == text; }
+  bool take(std::string_view text) {
+    if (mistake_ || !is(text)) return false;
+    advance();
+    return true;
+  }
+  void expect(std::string_view text) {
+    if (!mistake_ && !take(text)) fail(token_.column, unexpected(fmt::format("\"{}\"", text)));
+  }
+
+  std::string unexpected(std::string_view wanted) const {
+    if (token_.kind == Token::Kind::kEnd) return fmt::format("the expression ends; expected: {}", wanted);
+    const unsigned char first = static_cast<unsigned char>(token_.text[0]);
+    if (first < 32 || first > 126) return fmt::format("there is a byte {}; expected: {}", first, wanted);
+    return fmt::format("there is \"{}\"; expected: {}", printable(token_.text, kLongestPart), wanted);
+  }
+
+  Value fail(size_t column, const std::string& sentence) {
+    if (!mistake_) mistake_ = Status(Code::kInvalidConfig, fmt::format("column {}: {}", column, sentence));
+    return {};
+  }
+
+  // Counts what stands within one another.
+  class Level {
+   public:
+    explicit Level(Parser& parser) : parser_(parser) {
+      if (++parser.depth_ > kMaxExpressionDepth) {
+        parser.fail(parser.token_.column,
+                    fmt::format("more than {} parts are within one another", kMaxExpressionDepth));
+      }
+    }
+    ~Level() { --parser_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+
+  // Types
+
+  bool condition(const Value& value, std::string_view of) {
+    if (mistake_ || value.boolean) return !mistake_;
+    fail(value.column, fmt::format("\"{}\" is of conditions, and this is a number", of));
+    return false;
+  }
+  bool number(const Value& value, std::string_view of) {
+    if (mistake_ || !value.boolean) return !mistake_;
+    fail(value.column, fmt::format("\"{}\" is of numbers, and this is a condition", of));
+    return false;
+  }
+  Value numeric(Term term, const Value& first) { return {term, false, first.column, {}}; }
+  Value truth(Term term, const Value& first) { return {term, true, first.column, {}}; }
+
+  // Grammar
+
+  Value alternatives() {
+    const Level level(*this);
+    Value left = conjunction();
+    while (take("or")) {
+      const Value right = conjunction();
+      if (!condition(left, "or") || !condition(right, "or")) return {};
+      left = truth(builder_.either(left.term, right.term), left);
+    }
+    return left;
+  }
+
+  Value conjunction() {
+    Value left = negation();
+    while (take("and")) {
+      const Value right = negation();
+      if (!condition(left, "and") || !condition(right, "and")) return {};
+      left = truth(builder_.both(left.term, right.term), left);
+    }
+    return left;
+  }
+
+  Value negation() {
+    const size_t column = token_.column;
+    if (mistake_ || !take("not")) return comparison();
+    const Level level(*this);
+    const Value of = negation();
+    if (!condition(of, "not")) return {};
+    return {builder_.negate(of.term), true, column, {}};
+  }
+
+  // a < b <= c is a < b and b <= c.
+  Value comparison() {
+    Value left = sum();
+    std::optional<Value> all;
+    while (!mistake_) {
+      const std::string_view sign = token_.text;
+      if (token_.kind != Token::Kind::kSign ||
+          !(sign == "<" || sign == "<=" || sign == ">" || sign == ">=" || sign == "==" || sign == "!=")) {
+        break;
+      }
+      advance();
+      const Value right = sum();
+      if (!number(left, sign) || !number(right, sign)) return {};
+      const Value one = truth(compare(sign, left.term, right.term), left);
+      all = all ? truth(builder_.both(all->term, one.term), *all) : one;
+      left = right;
+    }
+    return all ? *all : left;
+  }
+
+  Term compare(std::string_view sign, Term a, Term b) {
+    if (sign == "<") return builder_.lt(a, b);
+    if (sign == "<=") return builder_.le(a, b);
+    if (sign == ">") return builder_.gt(a, b);
+    if (sign == ">=") return builder_.ge(a, b);
+    const Term equal = builder_.eq(a, b);
+    return sign == "==" ? equal : builder_.negate(equal);
+  }
+
+  Value sum() {
+    Value left = product();
+    while (!mistake_ && (is("+") || is("-"))) {
+      const std::string_view sign = token_.text;
+      advance();
+      const Value right = product();
+      if (!number(left, sign) || !number(right, sign)) return {};
+      left = numeric(sign == "+" ? builder_.add(left.term, right.term) : builder_.sub(left.term, right.term), left);
+    }
+    return left;
+  }
+
+  Value product() {
+    Value left = sign();
+    while (!mistake_ && (is("*") || is("//") || is("%") || is("/"))) {
+      const std::string_view sign_text = token_.text;
+      const size_t column = token_.column;
+      if (sign_text == "/") return fail(column, "a mask has integers alone; allowed: //, which rounds down");
+      advance();
+      const Value right = sign();
+      if (!number(left, sign_text) || !number(right, sign_text)) return {};
+      if (sign_text == "*") {
+        if (!left.fixed && !right.fixed) {
+          return fail(column,
+                      "a mask is solved for its rows and columns; allowed: a product with a number, such as 2 * row");
+        }
+        left = numeric(builder_.mul(left.term, right.term), left);
+        continue;
+      }
+      if (!right.fixed || *right.fixed < 1) {
+        return fail(right.column, fmt::format("what stands behind {} is no number from 1; allowed: such as row {} 64",
+                                              sign_text, sign_text));
+      }
+      left = numeric(
+          sign_text == "//" ? builder_.floor_div(left.term, right.term) : builder_.mod(left.term, right.term), left);
+    }
+    return left;
+  }
+
+  Value sign() {
+    const size_t column = token_.column;
+    if (!take("-")) return atom();
+    const Level level(*this);
+    const Value of = sign();
+    if (!number(of, "-")) return {};
+    Value negative = {builder_.sub(builder_.integer(0), of.term), false, column, {}};
+    if (of.fixed) negative = {builder_.integer(-*of.fixed), false, column, -*of.fixed};
+    return negative;
+  }
+
+  Value atom() {
+    if (mistake_) return {};
+    const Token token = token_;
+    if (token.kind == Token::Kind::kNumber) return literal();
+    if (take("(")) {
+      Value inner = alternatives();
+      expect(")");
+      inner.column = token.column;
+      return inner;
+    }
+    if (token.kind != Token::Kind::kName) return fail(token.column, unexpected("a number, a name or \"(\""));
+    advance();
+    if (token.text == "true" || token.text == "True") return {builder_.truth(true), true, token.column, {}};
+    if (token.text == "false" || token.text == "False") return {builder_.truth(false), true, token.column, {}};
+    if (std::find(std::begin(kFunctions), std::end(kFunctions), token.text) != std::end(kFunctions)) {
+      return function(token);
+    }
+    for (const ExpressionName& name : names_) {
+      if (name.name == token.text) return {builder_.number(name.symbol), false, token.column, {}};
+    }
+    return unknown(token);
+  }
+
+  Value literal() {
+    int64_t value = 0;
+    for (const char c : token_.text) {
+      if (!is_digit(c))
+        return fail(token_.column, fmt::format("\"{}\" is no integer", printable(token_.text, kLongestPart)));
+      value = std::min(value * 10 + (c - '0'), kMaxLiteral + 1);
+    }
+    if (value > kMaxLiteral) {
+      return fail(token_.column,
+                  fmt::format("{} is too large; allowed: up to {}", printable(token_.text, kLongestPart), kMaxLiteral));
+    }
+    const Value result = {builder_.integer(value), false, token_.column, value};
+    advance();
+    return result;
+  }
+
+  Value unknown(const Token& token) {
+    std::vector<std::string_view> known;
+    for (const ExpressionName& name : names_) known.push_back(name.name);
+    const std::string numbers = fmt::format("{}", fmt::join(known, ", "));
+    known.insert(known.end(), std::begin(kFunctions), std::end(kFunctions));
+    known.insert(known.end(), std::begin(kWords), std::end(kWords));
+    return fail(token.column,
+                fmt::format("there is no \"{}\"{}; numbers are {}, functions {}", printable(token.text, kLongestPart),
+                            did_you_mean(closest(token.text, known)), numbers, fmt::join(kFunctions, ", ")));
+  }
+
+  Value function(const Token& name) {
+    const Level level(*this);
+    expect("(");
+    std::vector<Value> arguments;
+    do {
+      arguments.push_back(alternatives());
+    } while (take(","));
+    expect(")");
+    if (mistake_) return {};
+    const auto wants = [&](size_t least, size_t most, std::string_view how) {
+      if (arguments.size() >= least && arguments.size() <= most) return true;
+      fail(name.column, fmt::format("{} has {} arguments; allowed: {}", name.text, arguments.size(), how));
+      return false;
+    };
+    if (name.text == "where") return wants(3, 3, "where(condition, a, b)") ? choice(name, arguments) : Value();
+    for (const Value& argument : arguments) {
+      if (!number(argument, name.text)) return {};
+    }
+    const auto result = [&](Term term) { return Value{term, false, name.column, {}}; };
+    if (name.text == "abs") return wants(1, 1, "abs(a)") ? result(builder_.abs(arguments[0].term)) : Value();
+    if (name.text == "clamp") {
+      if (!wants(3, 3, "clamp(a, least, most)")) return {};
+      return result(builder_.min(builder_.max(arguments[0].term, arguments[1].term), arguments[2].term));
+    }
+    if (!wants(2, kMaxExpressionLength, fmt::format("{}(a, b), or more", name.text))) return {};
+    Term term = arguments[0].term;
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      term = name.text == "max" ? builder_.max(term, arguments[i].term) : builder_.min(term, arguments[i].term);
+    }
+    return result(term);
+  }
+
+  Value choice(const Token& name, const std::vector<Value>& arguments) {
+    if (!condition(arguments[0], "where")) return {};
+    if (arguments[1].boolean != arguments[2].boolean) {
+      return fail(arguments[2].column,
+                  "where chooses between two numbers or two conditions, and these are one of each");
+    }
+    const Term term = builder_.select(arguments[0].term, arguments[1].term, arguments[2].term);
+    return {term, arguments[1].boolean, name.column, {}};
+  }
+
+  std::string_view text_;
+  std::span<const ExpressionName> names_;
+  size_t at_ = 0;
+  Token token_;
+  int depth_ = 0;
+  std::optional<Status> mistake_;
+  ExpressionBuilder builder_;
+};
+
+}  // namespace
+
+Result<Expression> parse_condition(std::string_view text, std::span<const ExpressionName> names) {
+  return Parser(text, names).run();
+}
+
+}  // namespace hstujit

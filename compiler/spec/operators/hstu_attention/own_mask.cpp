@@ -1,0 +1,191 @@
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+#include <type_traits>
+
+#include "compiler/expression/bind.h"
+#include "compiler/expression/magnitude.h"
+#include "compiler/expression/parse.h"
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr ExpressionName kNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
+
+// Of values and bounds, with room for the order in which the compiler adds terms up.
+constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
+
+// Whether two bound expressions are the same but for the order of operands that may be exchanged, and for x < 5 in
+// place of x <= 4.
+class Likeness {
+ public:
+  Likeness(const Expression& a, const Expression& b) : a_(a), b_(b) {}
+
+  bool holds() const { return alike(a_.root(), b_.root()); }
+
+ private:
+  using Node = Expression::Node;
+
+  // a <= c is less(a, c + 1) where c is a constant; both ends may be one.
+  struct Order {
+    int less = -1, more = -1;  // nodes
+    int64_t by = 0;            // less + by <= more
+  };
+
+  static bool is_order(const Node& node) { return node.op == Operator::kLt || node.op == Operator::kLe; }
+  static std::optional<int64_t> constant(const Expression& of, int node) {
+    return of.node(node).op == Operator::kConstant ? std::optional(of.node(node).value) : std::nullopt;
+  }
+
+  bool alike(int a, int b) const {
+    const Node &x = a_.node(a), &y = b_.node(b);
+    if (is_order(x) && is_order(y)) return alike_orders(x, y);
+    if (x.op != y.op || x.boolean != y.boolean) return false;
+    if (x.op == Operator::kConstant) return x.value == y.value;
+    if (x.op == Operator::kSymbol) {
+      return a_.symbols()[static_cast<size_t>(x.value)].name == b_.symbols()[static_cast<size_t>(y.value)].name;
+    }
+    const bool exchange = x.op == Operator::kAdd || x.op == Operator::kMul || x.op == Operator::kMax ||
+                          x.op == Operator::kMin || x.op == Operator::kEq || x.op == Operator::kAnd ||
+                          x.op == Operator::kOr;
+    if (operands_alike(x, y, {0, 1, 2})) return true;
+    return exchange && operands_alike(x, y, {1, 0, 2});
+  }
+
+  bool operands_alike(const Node& x, const Node& y, const std::array<size_t, 3>& order) const {
+    for (size_t i = 0; i < order.size(); ++i) {
+      const int a = x.operands[i], b = y.operands[order[i]];
+      if ((a < 0) != (b < 0) || (a >= 0 && !alike(a, b))) return false;
+    }
+    return true;
+  }
+
+  // x + p <= y as x's and y's parts without constants, and the sum of those.
+  Order order_of(const Expression& of, const Node& node) const {
+    Order order = {node.operands[0], node.operands[1], node.op == Operator::kLt ? 1 : 0};
+    if (const auto least = constant(of, order.less)) order.by += *least, order.less = -1;
+    if (const auto most = constant(of, order.more)) order.by -= *most, order.more = -1;
+    return order;
+  }
+
+  bool alike_orders(const Node& x, const Node& y) const {
+    const Order a = order_of(a_, x), b = order_of(b_, y);
+    if (a.by != b.by || (a.less < 0) != (b.less < 0) || (a.more < 0) != (b.more < 0)) return false;
+    return (a.less < 0 || alike(a.less, b.less)) && (a.more < 0 || alike(a.more, b.more));
+  }
+
+  const Expression& a_;
+  const Expression& b_;
+};
+
+// The same where 0 <= row < n, which every pair obeys: comparisons of these two are decided, and n is not negative.
+Expression within_sequence(const Expression& mask) {
+  ExpressionBuilder builder;
+  for (const Expression::Symbol& symbol : mask.symbols()) builder.number(symbol.name);
+  const auto is_symbol = [&](int node, std::string_view name) {
+    const Expression::Node& of = mask.node(node);
+    return of.op == Operator::kSymbol && mask.symbols()[static_cast<size_t>(of.value)].name == name;
+  };
+  const auto is_rows = [&](int node) {  // n, or max(n, 0)
+    const Expression::Node& of = mask.node(node);
+    return is_symbol(node, "n") ||
+           (of.op == Operator::kMax && is_symbol(of.operands[0], "n") &&
+            mask.node(of.operands[1]).op == Operator::kConstant && mask.node(of.operands[1]).value == 0);
+  };
+  std::vector<Term> terms;
+  for (size_t i = 0; i < mask.nodes().size(); ++i) {
+    const Expression::Node& node = mask.nodes()[i];
+    const auto term = [&](size_t operand) {
+      return node.operands[operand] < 0 ? Term() : terms[static_cast<size_t>(node.operands[operand])];
+    };
+    if (node.op == Operator::kConstant) {
+      terms.push_back(node.boolean ? builder.truth(node.value != 0) : builder.integer(node.value));
+    } else if (node.op == Operator::kSymbol) {
+      terms.push_back(builder.number(mask.symbols()[static_cast<size_t>(node.value)].name));
+    } else if (is_rows(static_cast<int>(i))) {
+      terms.push_back(builder.number("n"));
+    } else if (node.op == Operator::kLt && is_symbol(node.operands[0], "row") && is_rows(node.operands[1])) {
+      terms.push_back(builder.truth(true));
+    } else if (node.op == Operator::kLe && is_rows(node.operands[0]) && is_symbol(node.operands[1], "row")) {
+      terms.push_back(builder.truth(false));
+    } else {
+      terms.push_back(builder.apply(node.op, term(0), term(1), term(2)));
+    }
+  }
+  return std::move(builder).finish(terms[static_cast<size_t>(mask.root())]);
+}
+
+Expression bound_but_lengths(const HstuAttentionParams& params) {
+  SymbolValues values;
+  for_each_field(params, [&](const auto& field, const auto& value) {
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) values.emplace_back(field.name, value);
+  });
+  return bind_symbols(within_sequence(bind_symbols(mask_of(params), values)), {});
+}
+
+HstuAttentionParams without_mask(const HstuAttentionParams& params) {
+  HstuAttentionParams plain = params;
+  plain.mask.clear();
+  plain.causal = true;
+  return plain;
+}
+
+}  // namespace
+
+Result<Expression> parse_mask(std::string_view text) {
+  Result<Expression> expression = parse_condition(text, kNames);
+  if (!expression.ok()) return expression;
+  const Interval rows = {0, kMaxOwnMaskSeqLen}, of_symbols[] = {rows, rows, rows, rows};
+  const int64_t largest = largest_magnitude(*expression, of_symbols);
+  if (largest > kLargestMagnitude) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("its numbers, or the bounds that follow from them, may be as large as {} where sequences "
+                              "have {} rows; allowed: up to {}",
+                              largest, kMaxOwnMaskSeqLen, kLargestMagnitude));
+  }
+  return expression;
+}
+
+std::string canonical_mask(std::string_view text) { return to_text(parse_mask(text).value(), kNames); }
+
+std::optional<HstuAttentionParams> fields_of_mask(const HstuAttentionParams& params) {
+  const Expression own = bound_but_lengths(params);
+  const HstuAttentionParams plain = without_mask(params);
+  std::vector<HstuAttentionParams> candidates = {plain, plain};
+  candidates[1].full_mask = true;
+  candidates[1].causal = false;
+  // Windows and parts of semi-local attention are among the numbers of the text, or one beside them.
+  std::set<int64_t> numbers;
+  for (const Expression::Node& node : own.nodes()) {
+    if (node.op != Operator::kConstant || node.boolean) continue;
+    const int64_t value = std::abs(node.value);
+    for (const int64_t near : {value - 1, value, value + 1}) {
+      if (near > 0 && near < kMaxSeqLen) numbers.insert(near);
+    }
+  }
+  for (const int64_t number : numbers) {
+    candidates.push_back(plain);
+    candidates.back().max_attn_len = number;
+    candidates.push_back(plain);
+    candidates.back().sla_k1 = number;
+    for (const int64_t leading : numbers) {
+      candidates.push_back(plain);
+      candidates.back().sla_k1 = number;
+      candidates.back().sla_k2 = leading;
+      if (candidates.size() > 256) break;
+    }
+    if (candidates.size() > 256) break;
+  }
+  for (HstuAttentionParams& candidate : candidates) {
+    const bool excluded = candidate.num_targets && !candidate.causal;  // "no mask" has no targets
+    if (!excluded && Likeness(own, bound_but_lengths(candidate)).holds()) return candidate;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hstujit
