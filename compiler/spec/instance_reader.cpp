@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/expression/parse.h"
 #include "compiler/spec/instance_rules.h"
 #include "compiler/spec/instance_values.h"
 #include "compiler/spec/lengths_file.h"
@@ -21,8 +22,15 @@ bool takes(std::string_view op, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What the operator reads: neither the instance's own fields nor any that nobody has. Its parameters are numbers and
-// words; of what is none, as much as a message shows.
+// Parameters are numbers, words and conditions; of what is none, as much as a message shows. A condition that is too
+// long has a few bytes more than are allowed, so that it is refused for that.
+Json parameter_of(const Json& value) {
+  if (!value.is_string()) return brief_part(value);
+  const auto& text = value.get_ref<const std::string&>();
+  return text.size() <= kMaxExpressionLength ? value : Json(text.substr(0, kMaxExpressionLength + 1));
+}
+
+// What the operator reads: neither the instance's own fields nor any that nobody has.
 Json parameters_of(const InstanceEntry& entry) {
   const std::string op = entry.op();
   const bool known_op = is_operator(op);
@@ -30,7 +38,7 @@ Json parameters_of(const InstanceEntry& entry) {
   for (const InstanceEntry::Member& member : entry.members()) {
     const bool known = is_entry_field(op, member.name);
     const bool instances = known_op && member.name != "op" && takes(op, member.name);
-    if (known && !instances) parameters[std::string(member.name)] = brief_part(*member.value);
+    if (known && !instances) parameters[std::string(member.name)] = parameter_of(*member.value);
   }
   return parameters;
 }

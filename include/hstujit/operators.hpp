@@ -296,7 +296,7 @@ struct CachedStuLayer {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -466,7 +466,7 @@ struct DeltaHstuAttention {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -567,7 +567,7 @@ struct HstuAttention {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -804,7 +804,7 @@ struct HstuPreprocessAndAttention {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1046,7 +1046,7 @@ struct NormAttention {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1219,7 +1219,7 @@ struct StuLayer {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
@@ -1350,7 +1350,7 @@ struct StuStack {
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
-  std::int64_t mask = "";
+  std::string mask = "";
   // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
   Score score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024

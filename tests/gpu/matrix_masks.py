@@ -30,7 +30,8 @@ class Text:
         one = lambda: self.number(depth - 1)
         nested = [
             lambda: f"({one()} {self.draw.choice('+-')} {one()})",
-            lambda: f"({one()} {self.draw.choice(('//', '%'))} {self.draw.choice((2, 3, 16, 64, 100))})",
+            lambda: f"({self.number(0)} // {self.draw.choice((2, 3, 16, 64, 100))})",
+            lambda: f"({one()} % {self.draw.choice((2, 3, 16, 64, 100))})",
             lambda: f"({self.draw.randint(-2, 3)} * {one()})",
             lambda: f"{self.draw.choice(('min', 'max'))}({one()}, {one()})",
             lambda: f"abs({one()})",

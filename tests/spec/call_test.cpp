@@ -45,6 +45,7 @@ class InstanceDraw {
     if (rules.value("type", "") == "boolean") return below(2) == 0;
     if (rules.contains("enum"))
       return rules["enum"][static_cast<size_t>(below(static_cast<int64_t>(rules["enum"].size())))];
+    if (rules.value("type", "") == "string") return below(2) == 0 ? "" : "col < row + 7";  // a mask
     const int64_t step = rules.value("multipleOf", int64_t{1}), least = rules["minimum"], most = rules["maximum"];
     return std::min(most, least + step * below(step == 1 ? 5 : 9));
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/spec/config.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
 
@@ -76,6 +77,21 @@ TEST(OwnMask, OtherFieldsOfTheMaskAreRefused) {
             "op.mask is \"col < n - targets\", but launches take no num_targets; allowed: num_targets=true, or a mask "
             "without targets");
   EXPECT_THAT(refused_mask(with_mask("4096 * row < col")), HasSubstr("may be as large as 4294967296"));
+}
+
+TEST(OwnMask, ALongTextOfAConfigIsReadToItsEnd) {
+  std::string mask = "col <= row";
+  for (int i = 0; i < 60; ++i) mask += " or row == " + std::to_string(i);
+  Json op = with_mask(mask);
+  op["max_seq_len"] = 64;
+  op["name"] = "long";
+  const auto config = parse_config(Json{{"version", 1}, {"ops", Json::array({op})}}.dump(), "config.json", "");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->instances[0].spec->to_json()["mask"], mask);
+  op["mask"] = std::string(5000, ' ');
+  const auto refused = parse_config(Json{{"version", 1}, {"ops", Json::array({op})}}.dump(), "config.json", "");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(), HasSubstr("but it has 4097 bytes; allowed: up to 4096"));
 }
 
 TEST(OwnMask, PairsAreThoseOfTheText) {

@@ -33,7 +33,7 @@ std::string refusal_of(std::string_view text) {
 TEST(Parse, ReadsConditions) {
   EXPECT_EQ(value_of("col <= row", 3, 3), 1);
   EXPECT_EQ(value_of("col <= row", 3, 4), 0);
-  EXPECT_EQ(value_of("col<=row and(row-col<4or col<2)", 9, 1), 1);
+  EXPECT_EQ(value_of("col<=row and(row-col<4 or col<2)", 9, 1), 1);
   EXPECT_EQ(value_of("col <= row and row - col < 4 or col < 2", 9, 5), 0);
   EXPECT_EQ(value_of("not col <= row", 3, 4), 1);
   EXPECT_EQ(value_of("0 <= row - col < 4", 9, 6), 1);

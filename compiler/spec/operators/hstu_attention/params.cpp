@@ -39,10 +39,11 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
 // since it is true where it is not.
 void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const Result<Expression> mask = parse_mask(p.mask);
-  if (!mask.ok()) return rules.broken("mask", p.mask, mask.status().message());
+  if (!mask.ok()) return rules.broken("mask", Json(p.mask), mask.status().message());
   const std::vector<bool> of_targets = mask->users_of(mask->symbol("t"));
   if (!p.num_targets && of_targets[static_cast<size_t>(mask->root())]) {
-    rules.broken("mask", p.mask, "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
+    rules.broken("mask", Json(p.mask),
+                 "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
   }
   const std::string rule = "mask replaces it; allowed: ";
   if (p.full_mask) rules.broken("full_mask", p.full_mask, rule + "false");
