@@ -403,17 +403,25 @@ if step halves; then
   record halves "$work/halves.out" "$work/half_peers.json" "$output/halves_$day.json" || failed=1
 fi
 
-# Lengths as traffic has them, half of them drawn anew (TRAFFIC_SEED says how), and the shapes of public models (with TRAFFIC_REDRAW=1 on
-# lengths drawn anew). TRAFFIC_ONLY=REGEX takes some of the cells.
-for name in traffic models; do
-  step $name || continue
+# NAME: cells of NAME.json, tuned, beside public kernels. TRAFFIC_ONLY=REGEX takes some of them, TRAFFIC_SEED says how those are drawn
+# that have no seed, and with TRAFFIC_REDRAW=1 all.
+attention_on() {
+  local name=$1
   python3 "$here/traffic.py" --cells "$here/$name.json" ${TRAFFIC_SEED:+--seed "$TRAFFIC_SEED"} ${TRAFFIC_REDRAW:+--redraw} \
     ${TRAFFIC_ONLY:+--only "$TRAFFIC_ONLY"} > "$work/$name.json" || failed=1
   $hstujit tune --config "$work/$name.json" --budget 300s --json --cache-dir "$work/$name" > "$work/${name}_tune.json" 2> "$work/log" || failed=1
   $hstujit bench --config "$work/$name.json" --cache-dir "$work/$name" --out "$work/${name}_tuned.out" || failed=1
   attention_peers "$work/$name" --config "$work/$name.json"
   record $name "$work/${name}_tune.json" "$work/${name}_tuned.out" ${peers:+"$peers"} "$output/${name}_$day.json" || failed=1
-done
+}
+
+# Lengths as traffic has them, half of them drawn anew, and the shapes of public models.
+if step traffic; then
+  attention_on traffic
+fi
+if step models; then
+  attention_on models
+fi
 
 # Times of candidates, for bench/fit_costs.cpp: of random instances, CELLS_SEED (1), CELLS_COUNT (54), CELLS="--short --exhaustive",
 # or of those of CELLS_CONFIG.
