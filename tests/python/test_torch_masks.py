@@ -1,0 +1,65 @@
+"""Masks that users write, through PyTorch: results, gradients, torch.compile and a mistake."""
+
+import unittest
+
+import support
+from torch_support import torch
+
+if torch:
+    import hstujit.errors
+    import hstujit.torch
+
+MASK = "col <= row and (row - col < 8 or col % 16 == 3)"
+
+
+def formula(q, k, v, lengths, longest, alpha):
+    parts = []
+    for rows in zip(*(tensor.split(lengths) for tensor in (q, k, v)), strict=True):
+        row, col = torch.arange(len(rows[0]))[:, None], torch.arange(len(rows[0]))[None]
+        valid = (col <= row) & ((row - col < 8) | (col % 16 == 3))
+        scores = torch.nn.functional.silu(alpha * torch.einsum("nhd,mhd->hnm", *rows[:2])) / longest
+        parts.append(torch.einsum("hnm,mhd->nhd", scores * valid, rows[2]))
+    return torch.cat(parts)
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Masks(unittest.TestCase):
+    def setUp(self):
+        if not support.has_host_backend():
+            self.skipTest("there is no host backend")
+        generator = torch.Generator().manual_seed(1)
+        self.lengths = [40, 0, 60, 1]
+        self.offsets = torch.tensor([0, 40, 40, 100, 101])
+        self.qkv = [torch.randn(101, 2, 16, generator=generator, requires_grad=True) for _ in range(3)]
+        self.dout = torch.randn(101, 2, 16, generator=generator)
+
+    def attend(self, *qkv, **mask):
+        return torch.ops.hstujit.hstu_attention(*qkv, self.offsets, 64, 0.25, **mask)
+
+    def test_results_and_gradients_are_those_of_the_formula(self):
+        exact = [tensor.detach().double().requires_grad_() for tensor in self.qkv]
+        wanted = formula(*exact, self.lengths, 64, 0.25)
+        found = self.attend(*self.qkv, mask=MASK)
+        self.assertLess((found.double() - wanted).norm() / wanted.norm(), 1e-3)
+        gradients = (
+            torch.autograd.grad(found, self.qkv, self.dout),
+            torch.autograd.grad(wanted, exact, self.dout.double()),
+        )
+        for own, other in zip(*gradients, strict=True):
+            self.assertLess((own.double() - other).norm() / other.norm(), 1e-3)
+
+    def test_a_text_that_says_what_fields_say_is_theirs(self):
+        self.assertTrue(torch.equal(self.attend(*self.qkv, mask="row >= col"), self.attend(*self.qkv)))
+
+    def test_a_compiled_model_has_it(self):
+        compiled = torch.compile(lambda *qkv: self.attend(*qkv, mask=MASK))
+        found = compiled(*(tensor.detach() for tensor in self.qkv))
+        self.assertTrue(torch.equal(found, self.attend(*self.qkv, mask=MASK)))
+
+    def test_a_mistake_has_its_column(self):
+        with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'column 8: there is no "rwo", did you mean "row"'):
+            self.attend(*self.qkv, mask="col <= rwo")
+
+
+if __name__ == "__main__":
+    unittest.main()
