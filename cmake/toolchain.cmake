@@ -19,12 +19,13 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # Two clones in two folders share the cache and build the same bytes: ccache makes paths below the sources relative, and
 # the compiler writes them relative to the sources. -fpch-preprocess lets ccache see through g++'s precompiled headers;
-# clang's must not hold the times of the files that they were made from. The inode cache keeps digests of unchanged files: a
-# hit would otherwise read hundreds of megabytes of precompiled headers again.
+# clang's must not hold the times of the files that they were made from. Comments count: a precompiled header of another
+# clone, whose files differ in comments alone, has files that are none of this clone's for #pragma once. The inode cache
+# keeps digests of unchanged files: a hit would otherwise read hundreds of megabytes of precompiled headers again.
 find_program(HSTUJIT_CCACHE ccache)
 if(HSTUJIT_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$"))
   set(HSTUJIT_CCACHE_SETTINGS CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_NOHASHDIR=1 CCACHE_INODECACHE=1)
+      CCACHE_NOHASHDIR=1 CCACHE_INODECACHE=1 CCACHE_COMMENTS=1)
   set(launcher ${CMAKE_COMMAND} -E env ${HSTUJIT_CCACHE_SETTINGS} CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${HSTUJIT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
