@@ -64,7 +64,8 @@ TEST(OwnMask, WhatFieldsSayBecomesThese) {
 }
 
 TEST(OwnMask, OtherFieldsOfTheMaskAreRefused) {
-  for (const auto& [name, value] : Json{{"max_attn_len", 4}, {"contextual_seq_len", 3}, {"sla_k1", 2}}.items()) {
+  const Json others = {{"max_attn_len", 4}, {"contextual_seq_len", 3}, {"sla_k1", 2}};
+  for (const auto& [name, value] : others.items()) {
     EXPECT_THAT(refused_mask(with_mask("col < 3", {{name, value}})), HasSubstr("but mask replaces it; allowed: 0"));
   }
   EXPECT_THAT(refused_mask(with_mask("col < 3", {{"full_mask", true}})),
