@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "compiler/ir/ops.h"
 #include "compiler/expression/expression.h"
+#include "compiler/ir/ops.h"
 
 namespace hstujit {
 

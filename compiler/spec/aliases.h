@@ -1,5 +1,6 @@
 // What is meant by names and values that are not ours: those of PyTorch, Triton and the papers' code, which people
-// write in configs and in calls of the Python package, and misspelt ones. For messages only; nothing is ever read by another name than its own.
+// write in configs and in calls of the Python package, and misspelt ones. For messages only; nothing is ever read by
+// another name than its own.
 #pragma once
 
 #include <string_view>

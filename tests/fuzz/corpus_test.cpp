@@ -40,10 +40,9 @@ TEST_P(Corpus, KeepsEveryPromise) {
 INSTANTIATE_TEST_SUITE_P(All, Corpus,
                          ::testing::Values(Target{"bundle", bundle}, Target{"cache_metadata", cache_metadata},
                                            Target{"checked_json", checked_json}, Target{"config", config},
-                                           Target{"expression", expression},
-                                           Target{"frozen_choices", frozen_choices}, Target{"recording", recording},
-                                           Target{"remote_url", remote_url}, Target{"tar", tar},
-                                           Target{"tuning_record", tuning_record},
+                                           Target{"expression", expression}, Target{"frozen_choices", frozen_choices},
+                                           Target{"recording", recording}, Target{"remote_url", remote_url},
+                                           Target{"tar", tar}, Target{"tuning_record", tuning_record},
                                            Target{"worker_frames", worker_frames}),
                          [](const auto& info) { return std::string(info.param.name); });
 
