@@ -6,7 +6,10 @@
 
 namespace hstujit {
 
-// attention_mask() for a sequence of n rows with t targets, 0 <= t <= n: an expression of row and column.
+// The mask of these parameters, of row, column, n and t.
+Expression bound_mask(const HstuAttentionParams& params);
+
+// The same for a sequence of n rows with t targets, 0 <= t <= n: an expression of row and column.
 Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t);
 
 }  // namespace hstujit

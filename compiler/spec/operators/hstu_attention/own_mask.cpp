@@ -4,12 +4,11 @@
 
 #include <array>
 #include <set>
-#include <type_traits>
 
 #include "compiler/expression/bind.h"
 #include "compiler/expression/magnitude.h"
 #include "compiler/expression/parse.h"
-#include "compiler/spec/operators/hstu_attention/mask_expression.h"
+#include "compiler/spec/operators/hstu_attention/bound_mask.h"
 
 namespace hstujit {
 
@@ -17,7 +16,7 @@ namespace {
 
 constexpr ExpressionName kNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
 
-// Of values and bounds, with room for the order in which the compiler adds terms up.
+// The largest value or bound that is taken, with room for the order in which the compiler adds terms up.
 constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
 
 // Whether two bound expressions are the same but for the order of operands that may be exchanged, and for x < 5 in
@@ -83,7 +82,8 @@ class Likeness {
   const Expression& b_;
 };
 
-// The same where 0 <= row < n, which every pair obeys: comparisons of these two are decided, and n is not negative.
+// The same where 0 <= row < n, which every pair obeys: comparisons of these two are decided, n is not negative, and
+// what follows is folded.
 Expression within_sequence(const Expression& mask) {
   ExpressionBuilder builder;
   for (const Expression::Symbol& symbol : mask.symbols()) builder.number(symbol.name);
@@ -117,15 +117,7 @@ Expression within_sequence(const Expression& mask) {
       terms.push_back(builder.apply(node.op, term(0), term(1), term(2)));
     }
   }
-  return std::move(builder).finish(terms[static_cast<size_t>(mask.root())]);
-}
-
-Expression bound_but_lengths(const HstuAttentionParams& params) {
-  SymbolValues values;
-  for_each_field(params, [&](const auto& field, const auto& value) {
-    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) values.emplace_back(field.name, value);
-  });
-  return bind_symbols(within_sequence(bind_symbols(mask_of(params), values)), {});
+  return bind_symbols(std::move(builder).finish(terms[static_cast<size_t>(mask.root())]), {});
 }
 
 HstuAttentionParams without_mask(const HstuAttentionParams& params) {
@@ -154,7 +146,7 @@ Result<Expression> parse_mask(std::string_view text) {
 std::string canonical_mask(std::string_view text) { return to_text(parse_mask(text).value(), kNames); }
 
 std::optional<HstuAttentionParams> fields_of_mask(const HstuAttentionParams& params) {
-  const Expression own = bound_but_lengths(params);
+  const Expression own = within_sequence(bound_mask(params));
   const HstuAttentionParams plain = without_mask(params);
   std::vector<HstuAttentionParams> candidates = {plain, plain};
   candidates[1].full_mask = true;
@@ -183,7 +175,7 @@ std::optional<HstuAttentionParams> fields_of_mask(const HstuAttentionParams& par
   }
   for (HstuAttentionParams& candidate : candidates) {
     const bool excluded = candidate.num_targets && !candidate.causal;  // "no mask" has no targets
-    if (!excluded && Likeness(own, bound_but_lengths(candidate)).holds()) return candidate;
+    if (!excluded && Likeness(own, within_sequence(bound_mask(candidate))).holds()) return candidate;
   }
   return std::nullopt;
 }
