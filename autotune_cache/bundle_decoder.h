@@ -10,7 +10,7 @@
 
 namespace hstujit {
 
-// What a zstd frame, from the first byte to the last, decompresses to. kIo for a damaged frame, and for one that
+// Decompresses a zstd frame, from the first byte to the last. kIo for a damaged frame, and for one that
 // decompresses to more than read_limits.h allows; kNoCompiler where there is no library for it.
 using BundleDecoder = std::function<Result<std::string>(std::string_view frame)>;
 

@@ -106,7 +106,7 @@ class ExpressionBuilder {
   Term either(Term a, Term b) { return make(Operator::kOr, a, b); }
   Term negate(Term a) { return make(Operator::kNot, a); }
   Term select(Term condition, Term a, Term b) { return make(Operator::kSelect, condition, a, b); }
-  // Of any operator but a constant and a symbol; operands that it has not are Term().
+  // Makes a node of any operator but a constant and a symbol; operands that it has not are Term().
   Term apply(Operator op, Term a, Term b, Term c) { return make(op, a, b, c); }
 
   Expression finish(Term root) &&;

@@ -24,7 +24,7 @@ int64_t largest_magnitude(const Expression& expression, std::span<const Interval
     const Interval of = evaluator.interval_of(static_cast<int>(i));
     largest = std::max({largest, std::min(of.high, kLargest), -std::max(of.low, -kLargest)});
   }
-  // What a bound is multiplied by on its way down to the node, and how many values are added to it, at most.
+  // The most that a bound is multiplied by on its way down to the node, and how many values are added to it.
   struct Way {
     int64_t factor = 1, terms = 1;
   };

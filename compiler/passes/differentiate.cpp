@@ -52,7 +52,7 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     auto score = getOperation().lookupSymbol<mlir::func::FuncOp>(kScore);
     if (!score) return;
     if (failed(differentiate(score, kScoreGrad, {score.getArgument(0)}, true))) return signalPassFailure();
-    // What is read of each operand at the pair's row, and at its column.
+    // Values read of each operand at the pair's row, and at its column.
     llvm::MapVector<llvm::StringRef, std::array<Seeds, 2>> reads;
     const mlir::Value row = score.getArgument(1), column = score.getArgument(2);
     for (hstu::ReadOp read : score.getOps<hstu::ReadOp>()) {

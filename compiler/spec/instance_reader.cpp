@@ -30,7 +30,7 @@ Json parameter_of(const Json& value) {
   return text.size() <= kMaxExpressionLength ? value : Json(text.substr(0, kMaxExpressionLength + 1));
 }
 
-// What the operator reads: neither the instance's own fields nor any that nobody has.
+// Parameters that the operator reads: neither the instance's own fields nor any that nobody has.
 Json parameters_of(const InstanceEntry& entry) {
   const std::string op = entry.op();
   const bool known_op = is_operator(op);

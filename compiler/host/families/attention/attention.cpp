@@ -52,7 +52,7 @@ class HostAttention final : public HostOperator {
   };
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
-  // Of a head of the gradient of the bias.
+  // Adds the items of the gradient of the bias, each of them of one head.
   void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
 
   std::shared_ptr<const AttentionSpec> spec_;

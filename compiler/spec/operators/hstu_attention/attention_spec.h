@@ -13,9 +13,9 @@ namespace hstujit {
 // [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len; not used where an
 // operand has the factors of rows), out (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
 //
-// Of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, the operands, max_seq_len, alpha,
-// scaling_seqlen, then dq, dk, dv and the gradients of operands, with the shapes of what they are gradients of. With
-// params().adds_gradients, what those are added to follows the operands, with the same shapes and maybe memory.
+// Arguments of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, the operands, max_seq_len,
+// alpha, scaling_seqlen, then dq, dk, dv and the gradients of operands, with the shapes of what they are gradients of.
+// With params().adds_gradients, what those are added to follows the operands, with the same shapes and maybe memory.
 class AttentionSpec : public OpSpec {
  public:
   // With the operands that the parameters ask for, and those that are `declared` beside them.

@@ -99,7 +99,7 @@ struct OperandDraw {
   }
 
  private:
-  // Of the rows of each sequence.
+  // Counts of targets, one for each sequence.
   HostTensor counts() const {
     HostTensor counts;
     counts.integers = lengths.num_targets;

@@ -9,7 +9,7 @@ namespace hstujit {
 
 namespace {
 
-// Of a mask whose spans may hold more columns than are valid: counted one by one, of rows at equal distances where all
+// Counts a mask whose spans may hold more columns than are valid: one by one, of rows at equal distances where all
 // of them would be too many.
 int64_t counted_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first) {
   constexpr int64_t kMostCounted = int64_t{1} << 20;

@@ -124,7 +124,7 @@ double elements(const Operand& operand, const OperandSizes& sizes) {
   return product;
 }
 
-// Of an operand of pairs the positions of each sequence, its rows of q by its rows of k.
+// Counts, for an operand of pairs, the positions of each sequence: its rows of q by its rows of k.
 double elements_read(const Operand& operand, const OperandSizes& sizes) {
   return operand.kind == &kPair ? static_cast<double>(operand.heads) * sizes.pairs : elements(operand, sizes);
 }

@@ -51,7 +51,7 @@ struct OperandSizes {
   double pairs = 0;  // rows of q times rows of k, added up over sequences
 };
 
-// What an axis of an operand counts.
+// The count that is the size of an operand's axis.
 enum class OperandAxis {
   kSequences,
   kHeads,      // Operand::heads; an operand without heads lacks the axis
@@ -68,7 +68,7 @@ struct OperandKind {
   size_t count;
 
   std::vector<OperandAxis> axes(const Operand& operand) const;
-  // What kernels call the strides of all axes but the last, which is 1: "row_stride".
+  // Names that kernels have for the strides of all axes but the last, which is 1: "row_stride".
   std::vector<std::string_view> strides(const Operand& operand) const;
   // The axes in numbers.
   std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const;
