@@ -107,6 +107,10 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+bool is_among(std::string_view name, const std::vector<std::string>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 std::string printable(std::string_view text, size_t longest) { return escaped(text, longest, /*quotes=*/false); }
 
 std::string quote(std::string_view text, size_t longest) { return '"' + escaped(text, longest, /*quotes=*/true) + '"'; }

@@ -12,6 +12,8 @@ namespace hstujit {
 // The parts between separators, empty ones included; no parts for empty text.
 std::vector<std::string> split(std::string_view text, char separator);
 
+bool is_among(std::string_view name, const std::vector<std::string>& names);
+
 // What a sentence shows of a value that may be anything: no more bytes than these, and "..." where it has more.
 inline constexpr size_t kLongestShown = 500;
 

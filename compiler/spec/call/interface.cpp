@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/spec/call/instances.h"
+#include "compiler/support/text.h"
 
 namespace hstujit {
 
@@ -14,8 +15,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 using Rows = std::vector<std::pair<std::string, std::string>>;
-
-bool contains(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
 // All arguments of the signatures, each behind the one that it follows.
 Signature merged(const std::vector<Signature>& signatures) {
@@ -47,7 +46,7 @@ Rows untold_rows(const std::vector<Signature>& signatures) {
       if (output.role != ArgumentRole::kOutput) continue;
       for (const Dimension& size : output.shape) {
         const bool known = std::ranges::find(rows, size.symbol, &Rows::value_type::first) != rows.end();
-        if (size.symbol.empty() || known || contains(told, size.symbol)) continue;
+        if (size.symbol.empty() || known || is_among(size.symbol, told)) continue;
         rows.emplace_back(size.symbol, output.name + "_rows");
       }
     }
@@ -108,7 +107,7 @@ class InterfaceBuilder {
   Names inputs_of(const Names& names) const {
     Names required, optional;
     for (const CallArgument& entry : interface_.arguments) {
-      if (entry.argument.role == ArgumentRole::kInput && contains(names, entry.argument.name))
+      if (entry.argument.role == ArgumentRole::kInput && is_among(entry.argument.name, names))
         (entry.optional ? optional : required).push_back(entry.argument.name);
     }
     required.insert(required.end(), optional.begin(), optional.end());

@@ -19,8 +19,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool contains(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
 // "a", "a or b", "a, b or c"
 std::string either(const Names& names) {
   if (names.size() < 2) return names.empty() ? "" : names.front();
@@ -112,7 +110,7 @@ class Resolution {
   // A default is left out, as in a config: what another parameter makes of it is not what was asked for.
   Status add_keywords() {
     for (const auto& [name, value] : given_.keywords.items()) {
-      if (!contains(interface_.keywords, name)) {
+      if (!is_among(name, interface_.keywords)) {
         Names allowed = interface_.keywords;
         for (const auto& [symbol, keyword] : interface_.rows) allowed.push_back(keyword);
         for (const CallArgument& entry : interface_.arguments)
@@ -206,7 +204,7 @@ class Resolution {
     const GivenTensor& tensor = given_.tensors.find(*argument)->second;
     Names allowed;
     for (const Json& value : function_.properties[name]["enum"]) allowed.push_back(value.get<std::string>());
-    if (!contains(allowed, tensor.dtype)) return wrong_dtype(*argument, tensor, either(allowed));
+    if (!is_among(tensor.dtype, allowed)) return wrong_dtype(*argument, tensor, either(allowed));
     instance_[name] = tensor.dtype;
     return {};
   }
