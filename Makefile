@@ -28,14 +28,13 @@ test: deps
 demo:
 	tools/demo.sh
 
-# The README's tables and picture and those of docs/performance.md, from the newest file in bench/results; the count of
-# shipped records, and the README's example. Tests fail when one is out of step.
+# The README's picture and the tables of docs/results.md and docs/performance.md, from the newest files in bench/results,
+# and the count of shipped records. Tests fail when one is out of step.
 bench-table:
 	tools/bench_table.py
 	tools/row_table.py
 	tools/performance_tables.py
 	tools/speedup_chart.py
-	tools/readme_example.py
 	tools/records_table.py
 
 # All components, or some: COMPONENTS=runtime is what a serving machine needs (cmake/install.cmake).

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the README's performance tables from bench/results: of each direction, the newest run that was tuned, or the newest one.
+"""Writes the tables of attention in docs/results.md from bench/results: of each direction, the newest run that was tuned, or the newest one.
 
-    tools/bench_table.py            rewrite the block between the bench:begin and bench:end markers of README.md
+    tools/bench_table.py            rewrite the block between the bench:begin and bench:end markers of the page
     tools/bench_table.py --check    exit 1, with the difference, when the block is not what would be written
 
 A results file is what `hstujit bench --out` wrote, with the public Triton operator's times beside ours where bench/attention_peers.py
@@ -163,11 +163,11 @@ def render(reports, baselines):
     return "\n".join(lines) + "\n"
 
 
-def with_block(readme, block, path, first=BEGIN, last=END):
-    begin, end = readme.find(first), readme.find(last)
+def with_block(text, block, path, first=BEGIN, last=END):
+    begin, end = text.find(first), text.find(last)
     if begin < 0 or end < begin:
         raise Mistake(f"{path} lacks the lines {first} and {last}")
-    return readme[: begin + len(first)] + "\n" + block + readme[end:]
+    return text[: begin + len(first)] + "\n" + block + text[end:]
 
 
 def bring_in_step(path, present, wanted, origin, check):
@@ -184,17 +184,17 @@ def bring_in_step(path, present, wanted, origin, check):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
-    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is out of step")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--baseline", type=pathlib.Path, default=ROOT / "bench" / "baselines" / "peers_h200_attention.json")
     options = parser.parse_args(arguments)
 
     reports = all_reports(options.results)
     block = render(reports, load(options.baseline)) if reports else ""
-    readme = options.readme.read_text(encoding="utf-8")
-    wanted = with_block(readme, block, options.readme)
-    return bring_in_step(options.readme, readme, wanted, options.results, options.check)
+    text = options.page.read_text(encoding="utf-8")
+    wanted = with_block(text, block, options.page)
+    return bring_in_step(options.page, text, wanted, options.results, options.check)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the README's tables of operators over rows, over rows of sequences, and of whole layers, from the newest
+"""Writes the tables of docs/results.md of operators over rows, over rows of sequences, and of whole layers, from the newest
 bench/results/rows_*.json, sequences_*.json and layers_*.json that have other libraries' times.
 
     tools/row_table.py            rewrite the blocks between the markers rows:begin, rows:end, layers:begin and layers:end
@@ -22,7 +22,7 @@ BEGIN = "<!-- rows:begin -->"
 END = "<!-- rows:end -->"
 LAYERS = ("<!-- layers:begin -->", "<!-- layers:end -->")
 NOT_COMPARED = ("The public layer of this record computes attention of other elements than it should, so that its results differ from",
-                "ours ([docs/performance.md](docs/performance.md#layers) says why): the ratios are of its time alone.")
+                "ours ([performance.md](performance.md#layers) says why): the ratios are of its time alone.")
 PEERS = [("PyTorch", "pytorch"), ("torch.compile", "torch_compile"), ("Triton", "triton")]
 
 
@@ -48,7 +48,7 @@ def render(path, report):
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
         f"`bench/results/{path.name}`.",
-        f"The operators are those of that name in [bench/{step}.json](bench/{step}.json).",
+        f"The operators are those of that name in `bench/{step}.json`.",
         "Copy is cudaMemcpyAsync of as many bytes. Times are in ms, cold L2, all of one run.",
         "",
         "| operator | direction | hstu-jit | " + " | ".join(title for title, _ in PEERS) + " | best other / hstu-jit | copy | of copy |",
@@ -79,7 +79,7 @@ def render_layers(path, report):
     environment = report["environment"]
     lines = [
         f"{environment['gpu']}, PyTorch {report['peers']['torch']}, {environment['date']}, at {environment['commit']}; from",
-        f"`bench/results/{path.name}`, with the lengths of [bench/layers.json](bench/layers.json).",
+        f"`bench/results/{path.name}`, with the lengths of `bench/layers.json`.",
         f"Times are in ms, cold L2. {tuned_of(report)}",
         *(() if all(map(are_compared, report["peers"]["times"])) else NOT_COMPARED),
         "",
@@ -99,18 +99,18 @@ def render_layers(path, report):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the README is out of step")
-    parser.add_argument("--readme", type=pathlib.Path, default=ROOT / "README.md")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is out of step")
+    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args(arguments)
 
     chosen = [entry for step in ("rows", "sequences") if (entry := newest(options.results, step))]
-    readme = options.readme.read_text(encoding="utf-8")
-    wanted = with_block(readme, "\n".join(render(*entry) for entry in chosen), options.readme, BEGIN, END)
+    text = options.page.read_text(encoding="utf-8")
+    wanted = with_block(text, "\n".join(render(*entry) for entry in chosen), options.page, BEGIN, END)
     layers = newest(options.results, "layers")
     if layers:
-        wanted = with_block(wanted, render_layers(*layers), options.readme, *LAYERS)
-    return bring_in_step(options.readme, readme, wanted, options.results, options.check)
+        wanted = with_block(wanted, render_layers(*layers), options.page, *LAYERS)
+    return bring_in_step(options.page, text, wanted, options.results, options.check)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/images/speedup.svg: how many times as fast as the best public kernel, of the same runs as the README's tables.
+"""Draws docs/images/speedup.svg: how many times as fast as the best public kernel, of the same runs as the tables of docs/results.md.
 
     tools/speedup_chart.py            write it
     tools/speedup_chart.py --check    exit 1, with the difference, when it is not what would be written

@@ -56,7 +56,7 @@ class Pages(unittest.TestCase):
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
         done = run(["-c", block + "print(q.grad.shape)"])
-        self.assertEqual((done.returncode, done.stdout), (0, "torch.Size([7, 2, 64])\n"), done.stderr)
+        self.assertEqual((done.returncode, done.stdout), (0, "torch.Size([1341, 4, 64])\n"), done.stderr)
 
 
 class Examples(unittest.TestCase):

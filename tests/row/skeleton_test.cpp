@@ -46,7 +46,7 @@ TEST(RowOperators, EachHasCasesAndItsRowInTheTables) {
     const std::string name = page.path().filename();
     if (name.starts_with("ops-")) ops += text_of("docs/" + name);
   }
-  const std::string pages[] = {"README.md", "docs/ops.md", "docs/python.md", "docs/pytorch.md"};
+  const std::string pages[] = {"docs/ops.md", "docs/python.md", "docs/pytorch.md"};
   for (const std::string_view op : operator_names()) {
     const bool row = (*smallest_op_spec(op))->family() == Family::kRow;
     const std::string cases = fmt::format("{}/tests/operators/{}/cases.json", source_path(), op);

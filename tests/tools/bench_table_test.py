@@ -1,4 +1,4 @@
-"""tools/bench_table.py: the newest run of each direction, ratios against the best peer, and the check that the README is in step."""
+"""tools/bench_table.py: the newest run of each direction, ratios against the best peer, and the check that the page is in step."""
 import json
 import pathlib
 import subprocess
@@ -37,22 +37,22 @@ class BenchTable(unittest.TestCase):
         self.folder = pathlib.Path(self.scratch.name)
         (self.folder / "results").mkdir()
         (self.folder / "baseline.json").write_text(json.dumps(BASELINE))
-        self.readme = self.folder / "README.md"
-        self.readme.write_text("before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n")
+        self.page = self.folder / "results.md"
+        self.page.write_text("before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n")
 
     def add(self, name, content):
         (self.folder / "results" / name).write_text(content if isinstance(content, str) else json.dumps(content))
 
     def run_script(self, *arguments):
         return subprocess.run(
-            [sys.executable, SCRIPT, "--readme", self.readme, "--results", self.folder / "results", "--baseline",
+            [sys.executable, SCRIPT, "--page", self.page, "--results", self.folder / "results", "--baseline",
              self.folder / "baseline.json", *arguments], capture_output=True, text=True, check=False)
 
     def test_newest_run_by_date_not_by_name(self):
         self.add("z.json", report("2026-01-01", 0.4))
         self.add("a.json", report("2026-02-01", 0.1))
         self.assertEqual(self.run_script().returncode, 0)
-        text = self.readme.read_text()
+        text = self.page.read_text()
         self.assertIn("| rank-256 | 184,948 | **0.100** ± 1.2 % | 0.200† | 0.236 | 0.278 | **2.00×** |"
                       " 0.088 (compute) | 88 % |", text)
         self.assertIn("driver for CUDA 12.4", text)
@@ -70,7 +70,7 @@ class BenchTable(unittest.TestCase):
         self.add("tuned.json", tuned)
         self.add("untuned.json", untuned)
         self.run_script()
-        forward, backward = self.readme.read_text().split("**Backward**, untuned (ms)")
+        forward, backward = self.page.read_text().split("**Backward**, untuned (ms)")
         self.assertIn("**Forward** (ms)", forward)
         self.assertIn("| rank-256 | 184,948 | **0.400**", forward)
         self.assertIn("`bench/results/tuned.json`", forward)
@@ -80,7 +80,7 @@ class BenchTable(unittest.TestCase):
     def test_other_work_is_starred_and_a_missing_peer_is_a_dash(self):
         self.add("a.json", report("2026-02-01", 0.1))
         self.run_script()
-        text = self.readme.read_text()
+        text = self.page.read_text()
         self.assertIn("| mix | 184,948 | **0.500** ± 1.2 % | 1.400† | 1.000* | – | **2.00×** |", text)
         self.assertIn("\\* takes this mask only", text)
         self.assertIn("| own | 184,948 | **0.500** ± 1.2 % | – | – | – | – |", text)
@@ -92,29 +92,29 @@ class BenchTable(unittest.TestCase):
                                     {"name": "mix", "rows": 1, "forward": {"hstujit": 0.5}, "ended": "crashed"}]}
         self.add("a.json", timed)
         self.run_script()
-        text = self.readme.read_text()
+        text = self.page.read_text()
         self.assertIn("| rank-256 | 184,948 | **0.100** ± 1.2 % | 0.120 | 0.236 | 0.278 | **1.50×** |", text)
         self.assertIn("| mix | 184,948 | **0.500** ± 1.2 % | 1.400† | 1.000* | – | **2.00×** |", text)
         self.assertIn("† of `bench/baselines`", text)
 
     def test_check_sees_a_change_and_writes_nothing(self):
         self.add("a.json", report("2026-02-01", 0.1))
-        before = self.readme.read_text()
+        before = self.page.read_text()
         outcome = self.run_script("--check")
         self.assertEqual(outcome.returncode, 1)
         self.assertIn("-old", outcome.stdout)
-        self.assertEqual(self.readme.read_text(), before)
+        self.assertEqual(self.page.read_text(), before)
         self.run_script()
         self.assertEqual(self.run_script("--check").returncode, 0)
 
     def test_without_results_the_block_is_empty(self):
         self.run_script()
-        self.assertIn("<!-- bench:begin -->\n<!-- bench:end -->", self.readme.read_text())
+        self.assertIn("<!-- bench:begin -->\n<!-- bench:end -->", self.page.read_text())
 
     def test_results_of_other_steps_are_passed_over(self):
         self.add("matrix.json", {"step": "matrix", "environment": {"date": "2099-01-01"}, "result": {}})
         self.run_script()
-        self.assertIn("<!-- bench:begin -->\n<!-- bench:end -->", self.readme.read_text())
+        self.assertIn("<!-- bench:begin -->\n<!-- bench:end -->", self.page.read_text())
 
     def test_mistakes_are_sentences(self):
         self.add("a.json", "{\n]")
@@ -124,7 +124,7 @@ class BenchTable(unittest.TestCase):
         self.add("a.json", {"environment": {}})
         self.assertIn("not a report of hstujit bench", self.run_script().stderr)
         (self.folder / "results" / "a.json").unlink()
-        self.readme.write_text("no markers")
+        self.page.write_text("no markers")
         self.assertIn("lacks the lines", self.run_script().stderr)
 
 

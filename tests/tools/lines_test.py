@@ -34,6 +34,9 @@ class Lines(unittest.TestCase):
             with self.subTest(page=name):
                 self.assertEqual(long_lines(page.read_text(encoding="utf-8"), name in WRITTEN_BY), [])
 
+    def test_the_readme_is_short(self):
+        self.assertLess((ROOT / "README.md").stat().st_size, 6 * 1024)
+
     def test_pages_with_long_tables_are_still_written(self):
         for page, program in WRITTEN_BY.items():
             self.assertTrue((ROOT / program).is_file(), program)

@@ -31,13 +31,13 @@ void expect_narrow(const std::vector<std::string>& arguments) {
   }
 }
 
-// The config in README.md, and those of examples/.
+// The config in docs/using.md, and those of examples/.
 std::vector<std::string> shown_configs(const Scratch& scratch) {
-  const std::string readme = whole_file(source_path("/README.md")).value();
+  const std::string page = whole_file(source_path("/docs/using.md")).value();
   const std::string mark = "```json\n";
-  const size_t begin = readme.find(mark) + mark.size();
+  const size_t begin = page.find(mark) + mark.size();
   std::vector<std::string> configs = {
-      scratch.file("model.json", readme.substr(begin, readme.find("```", begin) - begin))};
+      scratch.file("model.json", page.substr(begin, page.find("```", begin) - begin))};
   for (const auto& entry : std::filesystem::directory_iterator(source_path("/examples/configs")))
     configs.push_back(entry.path());
   return configs;

@@ -1,4 +1,4 @@
-"""tools/readme_example.py and tools/speedup_chart.py: what they write, and the check that it is in step."""
+"""tools/speedup_chart.py: what it draws, and the check that the picture is in step."""
 import json
 import pathlib
 import subprocess
@@ -7,47 +7,14 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "speedup_chart.py"
 
 
-class Scratch(unittest.TestCase):
+class Chart(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
-
-    def run_script(self, name, *arguments):
-        return subprocess.run([sys.executable, TOOLS / name, *arguments], capture_output=True, text=True, check=False)
-
-
-class Example(Scratch):
-    def setUp(self):
-        super().setUp()
-        self.readme, self.source = self.folder / "README.md", self.folder / "example.cpp"
-        self.readme.write_text("before\n<!-- example:begin -->\n<!-- example:end -->\nafter\n")
-        self.source.write_text("// a comment on #include <y>\n#include <x>\nint main() {}\n")
-        self.arguments = ["readme_example.py", "--readme", self.readme, "--source", self.source]
-
-    def test_the_readme_shows_the_source_from_its_first_include_on(self):
-        self.assertEqual(self.run_script(*self.arguments, "--check").returncode, 1)
-        self.assertEqual(self.run_script(*self.arguments).returncode, 0)
-        self.assertEqual(self.readme.read_text(), "before\n<!-- example:begin -->\n```cpp\n#include <x>\nint main() {}\n"
-                         "```\n<!-- example:end -->\nafter\n")
-        self.assertEqual(self.run_script(*self.arguments, "--check").returncode, 0)
-
-    def test_a_readme_without_its_marks_and_a_source_without_include_are_mistakes(self):
-        self.source.write_text("int main() {}\n")
-        result = self.run_script(*self.arguments)
-        self.assertEqual((result.returncode, "has no #include" in result.stderr), (2, True))
-        self.source.write_text("#include <x>\n")
-        self.readme.write_text("before\n")
-        result = self.run_script(*self.arguments)
-        self.assertEqual((result.returncode, "<!-- example:begin -->" in result.stderr), (2, True))
-
-
-class Chart(Scratch):
-    def setUp(self):
-        super().setUp()
         self.picture, self.baseline = self.folder / "speedup.svg", self.folder / "baseline.json"
         row = {"name": "a", "direction": "forward", "median_ms": 0.5}
         rows = [row, {**row, "direction": "backward", "median_ms": 2.0}, {**row, "name": "alone"},
@@ -57,8 +24,11 @@ class Chart(Scratch):
         (self.folder / "results" / "bench.json").write_text(json.dumps(report))
         times = {"fwd_ms": {"triton": 1.0, "meta_cuda": 0.8}, "bwd_ms": {"triton": 5.0}}
         self.baseline.write_text(json.dumps({"a": times, "failed": times}))
-        self.arguments = ["speedup_chart.py", "--picture", self.picture, "--results", self.folder / "results",
+        self.arguments = ["--picture", self.picture, "--results", self.folder / "results",
                           "--baseline", self.baseline]
+
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
     def texts(self):
         tree = xml.etree.ElementTree.parse(self.picture)
