@@ -28,6 +28,7 @@ from . import _register
 _register.register_all()
 
 from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
+from ._attention import attention  # noqa: E402
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
 from .functional_layer import *  # noqa: E402, F403
@@ -41,6 +42,7 @@ __all__ = [
     "STULayer",
     "STULayerConfig",
     "STUStack",
+    "attention",
     "generative_recommenders",
     "patch",
     "tzrec",

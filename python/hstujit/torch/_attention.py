@@ -1,0 +1,103 @@
+"""Attention whose score and mask are texts or functions of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .._words import shown
+from ..errors import InvalidArgumentError
+from ._arguments import fp32_precision, like_offsets
+from ._copying import operators as _ops
+from ._tracing import Term, Unavailable, text_of
+
+Function = Callable[..., Any]
+
+_BATCH = Unavailable("b", "an instance says the same for all sequences of a batch")
+_HEAD_OF_MASK = Unavailable("h", "a mask is the same for all heads")
+_ROW, _COL = Term("row"), Term("col")
+_BY_NAME = {name: Term(name) for name in ("n", "targets")}
+
+
+def _mask_text(mask: str | Function) -> str:
+    if isinstance(mask, str):
+        return mask
+    return text_of("mask", mask, (_BATCH, _HEAD_OF_MASK, _ROW, _COL), _BY_NAME, is_condition=True)
+
+
+def _score_text(score: str | Function) -> str:
+    if isinstance(score, str):
+        return score
+    return text_of("score", score, (Term("x"), _BATCH, Term("head"), _ROW, _COL), _BY_NAME, is_condition=False)
+
+
+# Mark what torch.compiler.assume_constant_result marks, which imports torch._dynamo: a text is part of a graph.
+_mask_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_score_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    seq_offsets: torch.Tensor,
+    max_seq_len: int,
+    *,
+    score: str | Function | None = None,
+    mask: str | Function | None = None,
+    alpha: float | None = None,
+    num_targets: torch.Tensor | None = None,
+    rab: torch.Tensor | None = None,
+    attn_scale: torch.Tensor | None = None,
+    scaling_seqlen: int = -1,
+    **parameters: Any,
+) -> torch.Tensor:
+    """Attention of each sequence over itself, with the score and the mask of docs/expressions.md.
+
+    Args:
+        q, k: (L, heads, attn_dim), of fp32, fp16 or bf16.
+        v: (L, heads, hidden_dim).
+        seq_offsets: (B + 1), int32 or int64: the first row of each sequence, and L.
+        max_seq_len: no sequence is longer; the divisor of scores where ``scaling_seqlen`` is not above 0.
+        score: a text, or ``score(x, b, h, row, col)`` where x is the dot product times alpha: the weight of a pair,
+            before it is divided. None: silu.
+        mask: a text, or ``mask(b, h, row, col)``: whether row attends to col. None: what ``parameters`` say, causal.
+        alpha: factor of the dot products. None: attn_dim ** -0.5.
+        num_targets: (B), targets at the end of each sequence.
+        rab: (B, bias heads, max_seq_len, max_seq_len), added to the dot products before alpha.
+        attn_scale: (L) or (1), fp32: factors of the rows, in place of the division.
+        parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``.
+
+    A function is called once, with terms that stand for numbers: in each call of attention, or for each graph of
+    ``torch.compile``. It computes with operators and functions of PyTorch (``torch.where``, ``&``,
+    ``torch.sigmoid``), and may ask by name for ``n``, the rows of the sequence, and ``targets``.
+
+    Returns:
+        (L, heads, hidden_dim).
+
+    Raises:
+        hstujit.errors.InvalidArgumentError: a function that cannot be traced; the sentence has its line.
+        hstujit.errors.InvalidConfigError: a text with a mistake; the sentence has its column.
+    """
+    if q.dim() != 3:
+        raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
+    if mask is not None:
+        parameters["mask"] = _mask_text(mask)
+    if score is not None:
+        parameters["score"] = _score_text(score)
+    parameters.setdefault("precision", fp32_precision())
+    return _ops.hstu_attention(
+        q,
+        k,
+        v,
+        seq_offsets,
+        max_seq_len,
+        q.shape[2] ** -0.5 if alpha is None else alpha,
+        num_targets=like_offsets(num_targets, seq_offsets),
+        rab=rab,
+        attn_scale=attn_scale,
+        scaling_seqlen=scaling_seqlen,
+        **parameters,
+    )

@@ -1,0 +1,311 @@
+"""Texts of masks and scores (docs/expressions.md) from Python functions in the manner of FlexAttention.
+
+A function is called once with terms in place of numbers: what it computes of them with operators and functions of
+PyTorch becomes a text. A term has no value, so that a function which asks for one is refused, with the line that did.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+import torch
+
+from .._words import counted, cut, did_you_mean, either, shown
+from ..errors import InvalidArgumentError
+
+Names = Mapping[str, "Term"]
+
+# How tightly the outermost operation of a text binds.
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
+
+
+class _Refused(Exception):
+    """A sentence about what a function does with a term."""
+
+
+def _no_counterpart(name: str) -> _Refused:
+    return _Refused(f"`{name}` has no counterpart in a text{did_you_mean(name, _METHODS)} (docs/expressions.md)")
+
+
+def _operation(name: str, *, swapped: bool = False) -> Callable[..., Term]:
+    return lambda *sides: _METHODS[name](*(reversed(sides) if swapped else sides))
+
+
+class Term:
+    """A number or a condition that a text says, such as ``row - col`` or ``col <= row``."""
+
+    def __init__(self, text: str, binding: int = _ATOM, *, is_condition: bool = False) -> None:
+        self._text = text
+        self._binding = binding
+        self._is_condition = is_condition
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __bool__(self) -> NoReturn:
+        raise _Refused(
+            f"`{self._text}` has no value while the function is traced; `if`, `and`, `or`, `not`, `min`, `max` and "
+            "comparisons in a row ask for one: write `torch.where`, `&`, `|`, `~`, `torch.minimum`, `torch.maximum` "
+            "and one comparison in parentheses at a time"
+        )
+
+    def _has_no_value(self) -> NoReturn:
+        raise _Refused(f"`{self._text}` has no value while the function is traced")
+
+    __int__ = __float__ = __index__ = __len__ = __iter__ = _has_no_value
+    __add__, __radd__ = _operation("add"), _operation("add", swapped=True)
+    __sub__, __rsub__ = _operation("sub"), _operation("sub", swapped=True)
+    __mul__, __rmul__ = _operation("mul"), _operation("mul", swapped=True)
+    __truediv__, __rtruediv__ = _operation("div"), _operation("div", swapped=True)
+    __floordiv__, __rfloordiv__ = _operation("floor_divide"), _operation("floor_divide", swapped=True)
+    __mod__, __rmod__ = _operation("remainder"), _operation("remainder", swapped=True)
+    __pow__, __rpow__ = _operation("pow"), _operation("pow", swapped=True)
+    __and__, __rand__ = _operation("logical_and"), _operation("logical_and", swapped=True)
+    __or__, __ror__ = _operation("logical_or"), _operation("logical_or", swapped=True)
+    __lt__, __le__, __gt__, __ge__ = _operation("lt"), _operation("le"), _operation("gt"), _operation("ge")
+    __eq__, __ne__ = _operation("eq"), _operation("ne")  # type: ignore[assignment]
+    __neg__, __abs__, __invert__ = _operation("neg"), _operation("abs"), _operation("logical_not")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _METHODS:
+            raise AttributeError(name) if name.startswith("__") else _no_counterpart(name)
+        return lambda *args, **kwargs: _call(_METHODS[name], (self, *args), kwargs)
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Term:
+        name = getattr(function, "__name__", str(function))
+        if name == "__getitem__":
+            raise _Refused("it reads a tensor at a place that the function computes, which a text cannot")
+        if name not in _METHODS:
+            raise _no_counterpart(name)
+        return _call(_METHODS[name], args, dict(kwargs or {}))
+
+
+class Unavailable(Term):
+    """A name that functions of FlexAttention have, and texts do not."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name)
+        self._why = why
+
+
+def _term(value: Any) -> Term:
+    if isinstance(value, Unavailable):
+        raise _Refused(f"`{value}` is not there: {value._why}")
+    if isinstance(value, Term):
+        return value
+    if isinstance(value, torch.Tensor):
+        if value.dim() != 0 or value.requires_grad or value.device.type == "meta":
+            raise _Refused(
+                f"it reads a tensor of shape {tuple(value.shape)}; a text has numbers: Python's, or those of tensors "
+                "without dimensions and without a gradient"
+            )
+        value = value.item()
+    if isinstance(value, bool):
+        return Term("true" if value else "false", is_condition=True)
+    if isinstance(value, int):
+        return Term(str(value), _ATOM if value >= 0 else _SIGN)
+    if isinstance(value, float) and math.isfinite(value):
+        return Term(repr(value), _ATOM if math.copysign(1, value) > 0 else _SIGN)
+    raise _Refused(f"it computes with {shown(value)}; a text has finite numbers and conditions")
+
+
+def _kind(value: Any, is_condition: bool, of: str) -> Term:
+    term = _term(value)
+    if term._is_condition != is_condition:
+        wanted, found = ("conditions", "a number") if is_condition else ("numbers", "a condition")
+        hint = "; `&` and `|` bind before comparisons, so put these in parentheses" if is_condition else ""
+        raise _Refused(f"{of} takes {wanted}, and `{term}` is {found}{hint}")
+    return term
+
+
+def _bound(term: Term, binding: int) -> str:
+    return term._text if term._binding >= binding else f"({term._text})"
+
+
+def _binary(sign: str, binding: int) -> Callable[..., Term]:
+    takes_conditions = binding in (_OR, _AND)
+
+    def combine(left: Any, right: Any) -> Term:
+        one, other = (_kind(side, takes_conditions, f"`{sign}`") for side in (left, right))
+        # Comparisons in a row would be another condition. Other operations begin on the left.
+        first = _bound(one, binding + 1 if binding == _COMPARISON else binding)
+        return Term(f"{first} {sign} {_bound(other, binding + 1)}", binding, is_condition=binding <= _COMPARISON)
+
+    return combine
+
+
+def _negation(value: Any) -> Term:
+    return Term(f"not {_bound(_kind(value, True, '`not`'), _NOT)}", _NOT, is_condition=True)
+
+
+def _minus(value: Any) -> Term:
+    return Term(f"-{_bound(_kind(value, False, '`-`'), _SIGN)}", _SIGN)
+
+
+def _function(name: str, count: int = 1) -> Callable[..., Term]:
+    def call(*args: Any) -> Term:
+        if len(args) != count:
+            raise _Refused(f"`{name}` has {counted(len(args), 'argument')}; it takes {count}")
+        return Term(f"{name}({', '.join(_kind(value, False, f'`{name}`')._text for value in args)})")
+
+    return call
+
+
+def _where(condition: Any, one: Any, other: Any) -> Term:
+    chosen = [_term(one), _term(other)]
+    if chosen[0]._is_condition != chosen[1]._is_condition:
+        raise _Refused(f"`where` chooses between `{chosen[0]}` and `{chosen[1]}`; both must be numbers, or conditions")
+    texts = ", ".join(term._text for term in (_kind(condition, True, "`where`"), *chosen))
+    return Term(f"where({texts})", is_condition=chosen[0]._is_condition)
+
+
+def _clamp(value: Any, min: Any = None, max: Any = None) -> Term:
+    if min is None and max is None:
+        raise _Refused("`clamp` has neither a least nor a largest value")
+    if min is None or max is None:
+        return _function("max" if max is None else "min", 2)(value, min if max is None else max)
+    return _function("clamp", 3)(value, min, max)
+
+
+def _leaky_relu(value: Any, negative_slope: float = 0.01, inplace: bool = False) -> Term:
+    return _function("leaky_relu", 2)(value, negative_slope)
+
+
+def _gelu(value: Any, approximate: str = "none") -> Term:
+    if approximate != "none":
+        raise _Refused(f"`gelu` is approximated by {shown(approximate)}; a text has the exact one")
+    return _function("gelu")(value)
+
+
+def _divide(value: Any, divisor: Any, rounding_mode: str | None = None) -> Term:
+    if rounding_mode not in (None, "floor"):
+        raise _Refused(f"`div` rounds by {shown(rounding_mode)}; allowed are None and 'floor'")
+    return _binary("//" if rounding_mode else "/", _PRODUCT)(value, divisor)
+
+
+def _unary(name: str) -> Callable[..., Term]:
+    return lambda value, inplace=False: _function(name)(value)
+
+
+# By the name that PyTorch has for a function, and of an operator for what it calls.
+_METHODS: dict[str, Callable[..., Term]] = {
+    "abs": _function("abs"),
+    "absolute": _function("abs"),
+    "add": _binary("+", _SUM),
+    "bitwise_and": _binary("and", _AND),
+    "bitwise_not": _negation,
+    "bitwise_or": _binary("or", _OR),
+    "clamp": _clamp,
+    "clip": _clamp,
+    "cos": _function("cos"),
+    "div": _divide,
+    "eq": _binary("==", _COMPARISON),
+    "exp": _function("exp"),
+    "floor": _function("floor"),
+    "floor_divide": _binary("//", _PRODUCT),
+    "ge": _binary(">=", _COMPARISON),
+    "gelu": _gelu,
+    "gt": _binary(">", _COMPARISON),
+    "hardswish": _unary("hardswish"),
+    "le": _binary("<=", _COMPARISON),
+    "leaky_relu": _leaky_relu,
+    "log": _function("log"),
+    "log2": _function("log2"),
+    "logical_and": _binary("and", _AND),
+    "logical_not": _negation,
+    "logical_or": _binary("or", _OR),
+    "lt": _binary("<", _COMPARISON),
+    "maximum": _function("max", 2),
+    "minimum": _function("min", 2),
+    "mul": _binary("*", _PRODUCT),
+    "ne": _binary("!=", _COMPARISON),
+    "neg": _minus,
+    "pow": _function("pow", 2),
+    "relu": _unary("relu"),
+    "remainder": _binary("%", _PRODUCT),
+    "sigmoid": _function("sigmoid"),
+    "silu": _unary("silu"),
+    "sin": _function("sin"),
+    "sqrt": _function("sqrt"),
+    "sub": _binary("-", _SUM),
+    "tanh": _function("tanh"),
+    "true_divide": _divide,
+    "where": _where,
+}
+
+
+def _call(function: Callable[..., Term], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Term:
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise _Refused(f"a call has arguments that a text has no place for: {error}") from None
+    return function(*args, **kwargs)
+
+
+def _line_of(function: Callable[..., Any], trace: TracebackType | None) -> str:
+    """The last line of the function's file that was at work, as ``, line 3 of model.py (`if row > 3:`)``."""
+    code = getattr(function, "__code__", None)
+    found = None
+    while code is not None and trace is not None:
+        if trace.tb_frame.f_code.co_filename == code.co_filename:
+            found = trace
+        trace = trace.tb_next
+    if found is None:
+        return ""
+    source = linecache.getline(found.tb_frame.f_code.co_filename, found.tb_lineno).strip()
+    file = found.tb_frame.f_code.co_filename.rsplit("/", 1)[-1]
+    return f", line {found.tb_lineno} of {file}" + (f" (`{cut(source)}`)" if source else "")
+
+
+def _given_by_name(what: str, function: Callable[..., Any], by_place: Sequence[Term], known: Names) -> Names:
+    """What a function asks for besides its first arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(f"{what} is {shown(function)}; it must be a text or a function of Python") from None
+    places = 0
+    given = {}
+    for one in signature.parameters.values():
+        places += one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        is_further = one.kind is one.KEYWORD_ONLY or places > len(by_place)
+        if is_further and one.default is one.empty and one.name in known:
+            given[one.name] = known[one.name]
+    try:
+        signature.bind(*by_place, **given)
+    except TypeError:
+        taken = ", ".join(map(repr, by_place))
+        raise InvalidArgumentError(
+            f"{what} is a function of {signature}; it is called with ({taken}), and with {either(list(known))} by name"
+        ) from None
+    return given
+
+
+def text_of(
+    what: str, function: Callable[..., Any], by_place: Sequence[Term], by_name: Names, *, is_condition: bool
+) -> str:
+    """
+    The text of a function.
+
+    Args:
+        what: the argument that the function is, for sentences.
+        by_place: what the function is called with.
+        by_name: what it may ask for besides, by the names of its further parameters.
+    """
+    given = _given_by_name(what, function, by_place, by_name)
+    try:
+        result = _term(function(*by_place, **given))
+        if result._is_condition != is_condition:
+            raise _Refused(f"it returns `{result}`, which is no {'condition' if is_condition else 'number'}")
+    except _Refused as refused:
+        line = _line_of(function, refused.__traceback__)
+        name = getattr(function, "__name__", "a function")
+        raise InvalidArgumentError(f"{what} is {name}{line}: {refused}") from None
+    return result._text
