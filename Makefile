@@ -6,7 +6,7 @@ BUILD  := build/$(PRESET)
 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.hpp')
 
-.PHONY: build installation test demo bench-table install wheel test-python docs format format-check lint sanitize fuzz ci \
+.PHONY: build installation test demo bench-table install wheel test-python docs site format format-check lint sanitize fuzz ci \
         nightly clean deps
 
 build: deps
@@ -61,6 +61,13 @@ test-python: build
 docs: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --target docs --parallel $(JOBS)
+
+# The pages as a site, build/site (tools/site/mkdocs.yml). mkdocs-material is from PyPI, in an environment of its own.
+SITE := build/site-python
+site:
+	test -x $(SITE)/bin/mkdocs || { python3 -m venv $(SITE) && $(SITE)/bin/pip install --quiet mkdocs-material==9.8.2; }
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet --config-file tools/site/mkdocs.yml
+	@echo "build/site/index.html"
 
 format: deps
 	clang-format-19 -i $(SOURCES)

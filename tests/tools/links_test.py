@@ -84,6 +84,11 @@ class Links(unittest.TestCase):
         pages = {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"}
         self.assertEqual(pages - set(LINK.findall(index)), set())
 
+    def test_every_page_of_docs_is_on_the_site(self):
+        nav = (ROOT / "tools" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+        pages = {page.name for page in ROOT.glob("docs/*.md")} - {"README.md"}
+        self.assertEqual(pages - set(re.findall(r"[\w-]+\.md", nav)), set())
+
     def test_dead_ones_are_named(self):
         text = "# A b, `c`\n[x](#a-b-c) [y](#d) `[z](none)` [u](none.md) [v](README.md)\n\n    [w](none)\n"
         self.assertEqual(dead_links(ROOT / "page.md", text), ["#d: no such heading", "none.md: no such file"])
