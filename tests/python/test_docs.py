@@ -59,6 +59,12 @@ class Pages(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "torch.Size([1341, 4, 64])\n"), done.stderr)
 
 
+    @unittest.skipUnless(torch, "PyTorch is not installed")
+    def test_pictures_of_masks_are_what_the_host_backend_computes(self):
+        done = run([str(ROOT / "tools" / "mask_pictures.py"), "--check"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class Examples(unittest.TestCase):
     @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_torch_attention(self):
