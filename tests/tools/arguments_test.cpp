@@ -19,8 +19,8 @@ using testing::StartsWith;
 TEST(Arguments, HelpAndVersionAreNoMistakes) {
   const Outcome help = hstujit_tool({"--help"});
   EXPECT_EQ(help.code, kDone);
-  for (const char* command : {"check", "prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "doctor",
-                              "cache", "completion", "manual"}) {
+  for (const char* command : {"check", "prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "report",
+                              "doctor", "cache", "completion", "manual"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const Outcome own = hstujit_tool({command, "--help"});
     EXPECT_EQ(own.code, kDone) << command;
@@ -45,6 +45,7 @@ TEST(Arguments, ThePageSaysWhichCommandsHaveWideTables) {
                                                                                        {"emit"},
                                                                                        {"freeze"},
                                                                                        {"explain"},
+                                                                                       {"report"},
                                                                                        {"doctor"},
                                                                                        {"cache", "ls"},
                                                                                        {"cache", "verify"},
@@ -67,8 +68,8 @@ struct Mistake {
 TEST(Arguments, MistakesAreNamedAndExitWith2) {
   const std::vector<Mistake> mistakes = {
       {{"polish"},
-       "there is no command \"polish\"; commands: check, prewarm, tune, run, bench, emit, freeze, explain, doctor, "
-       "cache"},
+       "there is no command \"polish\"; commands: check, prewarm, tune, run, bench, emit, freeze, explain, report, "
+       "doctor, cache"},
       {{"prewram"}, "there is no command \"prewram\", did you mean \"prewarm\"?; commands: check, prewarm, "},
       {{"doctor", "--jsn"}, "there is no option --jsn, did you mean \"--json\"?; see hstujit doctor --help"},
       {{"cache", "prune", "--nvrct=12.8"}, "there is no option --nvrct, did you mean \"--nvrtc\"?"},

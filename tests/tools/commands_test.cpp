@@ -89,6 +89,29 @@ TEST_F(Compiling, JsonIsTheWholeOfStandardOutput) {
   EXPECT_TRUE(hstujit_tool({"doctor", "--json"}).json().is_object());
 }
 
+// The page has what explain, the cache and bench say, and nothing of theirs ends its script.
+TEST_F(Compiling, ReportIsOnePageWithTheDataInIt) {
+  ASSERT_EQ(prewarm(scratch_.cache()).code, 0);
+  const std::string page = (scratch_.path() / "report.html").string();
+  const std::string bench = scratch_.file("bench.json", R"({"results": [{"name": "</script><!--", "median_ms": 1}]})");
+  const std::vector<std::string> report = {"report", "--config",    config_,          "--arch",  "sm_90a", "-o",
+                                           page,     "--cache-dir", scratch_.cache(), "--bench", bench};
+  const Outcome outcome = hstujit_tool(report);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.last_line(), "report: 1 key in " + page);
+  const std::string html = *whole_file(page), begin = R"(id="data">)";
+  const size_t first = html.find(begin) + begin.size();
+  const auto data = nlohmann::json::parse(html.substr(first, html.find("</script>", first) - first));
+  EXPECT_EQ(data["explain"]["instances"][0]["cache"]["hit"], true);
+  EXPECT_EQ(data["cache"]["kernels"].size(), 1u);
+  EXPECT_EQ(data["bench"]["results"][0]["name"], "</script><!--");
+  EXPECT_EQ(html.find("://"), html.find("://www.w3.org/2000/svg")) << "it loads nothing";
+  EXPECT_EQ(hstujit_tool(report).code, 0) << "replaces its own";
+  std::vector<std::string> mistaken = report;
+  mistaken.back() = config_;
+  EXPECT_THAT(hstujit_tool(mistaken).err, HasSubstr("is no report of hstujit bench"));
+}
+
 TEST_F(Compiling, DoctorIsDoneWhereKernelsCanRun) {
   const Outcome outcome = hstujit_tool(
       {"doctor", "--cache-dir", scratch_.cache()},

@@ -21,6 +21,7 @@ TEST(Outputs, AFileOfAnotherKindIsNotReplaced) {
   for (const auto& [command, kind] :
        {std::pair(std::vector<std::string>{"freeze", "--config", config, "--arch", "sm_90a", "-o"},
                   "file of hstujit freeze"),
+        {{"report", "--config", config, "--arch", "sm_90a", "-o"}, "page of hstujit report"},
         {{"bench", "--config", config, "--out"}, "report of hstujit bench"},
         {{"cache", "export"}, "bundle"}}) {
     const std::string file = scratch.file("file", words);

@@ -36,8 +36,7 @@ std::vector<std::string> shown_configs(const Scratch& scratch) {
   const std::string page = whole_file(source_path("/docs/using.md")).value();
   const std::string mark = "```json\n";
   const size_t begin = page.find(mark) + mark.size();
-  std::vector<std::string> configs = {
-      scratch.file("model.json", page.substr(begin, page.find("```", begin) - begin))};
+  std::vector<std::string> configs = {scratch.file("model.json", page.substr(begin, page.find("```", begin) - begin))};
   for (const auto& entry : std::filesystem::directory_iterator(source_path("/examples/configs")))
     configs.push_back(entry.path());
   return configs;

@@ -23,6 +23,7 @@ void add_bench(CLI::App& app, Action& action);
 void add_emit(CLI::App& app, Action& action);
 void add_freeze(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);

@@ -51,6 +51,7 @@ ExitCode run(int argc, char** argv) {
   hstujit::add_emit(app, action);
   hstujit::add_freeze(app, action);
   hstujit::add_explain(app, action);
+  hstujit::add_report(app, action);
   hstujit::add_doctor(app, action);
   hstujit::add_cache(app, action);
   hstujit::add_completion(app, action);

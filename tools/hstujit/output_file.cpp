@@ -82,6 +82,8 @@ Status check_kind(const std::string& path, OutputKind kind) {
       return check(file_kind(head.bytes) == FileKind::kChoices, "file of hstujit freeze");
     case OutputKind::kReport:
       return check(is_report(path), "report of hstujit bench");
+    case OutputKind::kPage:
+      return check(head.bytes.find(R"(content="hstujit report")") != std::string::npos, "page of hstujit report");
   }
   return {};
 }

@@ -14,6 +14,7 @@ enum class OutputKind {
   kBundle,   // of cache export
   kChoices,  // of freeze
   kReport,   // of bench
+  kPage,     // of report
 };
 
 // Before the work whose outcome goes to `output`, which `option` of the command line names: kInvalidArgument or
