@@ -37,8 +37,6 @@ class ToySpec final : public OpSpec {
             tensor("y", ArgumentRole::kOutput, DataType::kFp32, {rows, width})};
   }
   Work work(Direction, const Lengths&) const override { return {}; }
-  std::vector<HostValue> make_inputs(Direction, const Lengths&, uint64_t) const override { return {}; }
-  void reference(Direction, const Lengths&, std::vector<HostValue>&) const override {}
   double error_bound(Direction) const override { return 1e-5; }
 
  private:
