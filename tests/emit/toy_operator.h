@@ -74,8 +74,6 @@ class ToySkeleton : public Skeleton {
     return 1;
   }
   bool deterministic(const KernelConfig&) const override { return true; }
-  Constants constants(const OpSpec&, const KernelConfig&) const override { return {}; }
-  std::string instruction_wrappers(const OpSpec&, const KernelConfig&) const override { return {}; }
 };
 
 // Two kernels of one launch: the first adds rows to sums in a workspace that must be 0 before, the second writes them.
