@@ -18,6 +18,22 @@ function(hstujit_operator_table)
     SECOND_ELEMENT "CallEntry")
 endfunction()
 
+# hstujit_reference_table(OUT file [ROOTS folders]): reference_table(), of the files
+# compiler/spec/operators/<op>/reference.cpp, each of which defines reference_<op>.
+function(hstujit_reference_table)
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "OUT" "ROOTS")
+  hstujit_generate_registry(
+    OUT ${ARG_OUT}
+    ROOTS ${ARG_ROOTS}
+    GLOB compiler/spec/operators/*/reference.cpp
+    NAME "^compiler/spec/operators/([a-z0-9_]+)/reference\\.cpp$"
+    INCLUDES "\"compiler/spec/reference.h\""
+    DECLARE "const OperatorReference& reference_@NAME@();"
+    ENTRY "{\"@NAME@\", &reference_@NAME@}"
+    TABLE "const std::vector<ReferenceEntry>& reference_table()"
+    ELEMENT "ReferenceEntry")
+endfunction()
+
 # hstujit_operator_builders(OUT file [ROOTS folders]): operator_builders(), of the files compiler/ir/operators/<op>.cpp,
 # each of which defines build_<op>.
 function(hstujit_operator_builders)

@@ -67,10 +67,14 @@ class Skeleton {
                           const ProblemSize& size) const = 0;
   // How much slower than the first estimate the config that is fastest may be estimated: how far the model is trusted.
   virtual double estimate_error() const { return 1.5; }
-  // Of the generated source's Config, beyond the fields of the config (derived sizes, instruction shapes).
-  virtual Constants constants(const OpSpec& spec, const KernelConfig& config) const = 0;
+
+  // Parts of the generated source. These two are looked up in a table of the build (skeleton_source.h), so a library
+  // that prints no source links none of it. Both are empty for a skeleton that the table lacks.
+
+  // Constants of the generated source's Config, beyond the fields of the config (derived sizes, instruction shapes).
+  Constants constants(const OpSpec& spec, const KernelConfig& config) const;
   // Generated device helpers that the template needs (wgmma wrappers of the exact shapes); may be empty.
-  virtual std::string instruction_wrappers(const OpSpec& spec, const KernelConfig& config) const = 0;
+  std::string instruction_wrappers(const OpSpec& spec, const KernelConfig& config) const;
 
   std::string entry_file() const { return std::string(name()) + "/kernel.cuh"; }  // relative to templates/
   bool serves(const OpSpec& spec, Direction wanted) const { return family() == spec.family() && direction() == wanted; }

@@ -1,4 +1,5 @@
-// TypedSkeleton<Kernel>: the Skeleton over a class that knows its family's types, and so casts nothing.
+// TypedSkeleton<Kernel> and TypedSource<Kernel>: the Skeleton and its SkeletonSource over a class that knows its
+// family's types, and so casts nothing.
 //
 // Kernel has
 //   using Spec, Config;                       AttentionSpec and AttentionConfig, say
@@ -15,7 +16,7 @@
 //   static std::string instruction_wrappers(const Spec&, const Config&);      optional: none
 #pragma once
 
-#include "compiler/plan/skeleton.h"
+#include "compiler/plan/skeleton_source.h"
 
 namespace hstujit {
 
@@ -64,6 +65,20 @@ class TypedSkeleton final : public Skeleton {
       return Skeleton::estimate_error();
     }
   }
+
+ private:
+  // Whoever calls has asked serves(), and a config names its skeleton.
+  static const Spec& of(const OpSpec& spec) { return static_cast<const Spec&>(spec); }
+  static const Config& of(const KernelConfig& config) { return std::get<Config>(config.tunables); }
+};
+
+template <typename Kernel>
+class TypedSource final : public SkeletonSource {
+  using Spec = typename Kernel::Spec;
+  using Config = typename Kernel::Config;
+
+ public:
+  std::string_view name() const override { return Kernel::kName; }
   Constants constants(const OpSpec& spec, const KernelConfig& config) const override {
     return Kernel::constants(of(spec), of(config));
   }
@@ -77,7 +92,6 @@ class TypedSkeleton final : public Skeleton {
   }
 
  private:
-  // Whoever calls has asked serves(), and a config names its skeleton.
   static const Spec& of(const OpSpec& spec) { return static_cast<const Spec&>(spec); }
   static const Config& of(const KernelConfig& config) { return std::get<Config>(config.tunables); }
 };

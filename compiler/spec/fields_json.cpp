@@ -207,6 +207,12 @@ Json write_slots(const FieldSlots& slots) {
   return json;
 }
 
+Json operator_json_of(std::string_view op, const FieldSlots& params) {
+  Json json = {{"op", op}};
+  json.update(write_slots(params));
+  return json;
+}
+
 void read_slots(const Json& json, const std::string& path, const FieldSlots& slots, Mistakes& mistakes,
                 const std::vector<std::string_view>& extra) {
   std::vector<std::string_view> names;

@@ -102,11 +102,10 @@ Json fields_to_json(T object) {
 }
 
 // The canonical JSON of an operator whose parameters are one struct.
+Json operator_json_of(std::string_view op, const FieldSlots& params);
 template <typename T>
-Json operator_json(std::string_view op, const T& params) {
-  Json json = {{"op", op}};
-  json.update(fields_to_json(params));
-  return json;
+Json operator_json(std::string_view op, T params) {
+  return operator_json_of(op, field_slots(params));
 }
 
 // Fills `object` from `json`; names outside the field list and `extra` are mistakes. Fields left out keep their value,

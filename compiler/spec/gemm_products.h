@@ -20,6 +20,9 @@ struct GemmProduct {
 // `rows`: of each sequence where those have products of their own, else of all together.
 std::vector<GemmProduct> gemm_products(const GemmInterface& gemm, const std::vector<int64_t>& rows);
 
+// An extent of an interface in a call of so many rows.
+inline int64_t gemm_extent(int64_t extent, int64_t rows) { return extent == GemmInterface::kRows ? rows : extent; }
+
 // How long an axis of a tensor is in such a call.
 int64_t gemm_size(const Dimension& dimension, const std::vector<int64_t>& rows);
 

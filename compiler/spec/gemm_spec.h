@@ -3,8 +3,8 @@
 // each sequence, of its rows.
 //
 // An operator (compiler/spec/gemm_operator.h) says which matrices are multiplied and which operands its epilogue has;
-// signature, inputs, reference, work and bounds follow here, and the kernels from the IR of the epilogue
-// (compiler/ir/gemm_builder.h).
+// signature, work and bounds follow here, drawn inputs and the reference in gemm_reference.h, and the kernels from the
+// IR of the epilogue (compiler/ir/gemm_builder.h).
 #pragma once
 
 #include <optional>
@@ -83,18 +83,10 @@ class GemmSpec : public OpSpec {
   // columns.
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
-  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
-  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                   const std::vector<bool>& sequences) const override;
 
   // fp32 data whose products are of fp32, too.
   bool is_ieee() const { return dtype() == DataType::kFp32 && precision() == MatmulPrecision::kIeee; }
-
- protected:
-  // An element of the result in float64, of one of the product; `operands` in the order of the interface.
-  virtual double reference_epilogue(double sum, int64_t column, const std::vector<double>& operands) const = 0;
 };
 
 // The fields that parameters of a gemm operator begin with.

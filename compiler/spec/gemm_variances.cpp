@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/spec/gemm_products.h"
+#include "compiler/spec/gemm_reference.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/parallel.h"
 
@@ -32,10 +33,12 @@ struct RunningSum {
 
 }  // namespace
 
-std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                           const std::vector<bool>&) const {
-  const GemmInterface& gemm = interface();
-  const Signature arguments = signature(direction);
+std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op, Direction direction,
+                                                                const std::vector<HostValue>& inputs,
+                                                                const std::vector<bool>&) const {
+  const auto& spec = static_cast<const GemmSpec&>(op);
+  const GemmInterface& gemm = spec.interface();
+  const Signature arguments = spec.signature(direction);
   const auto value_of = [&](std::string_view name) -> const HostValue& {
     return inputs[static_cast<size_t>(find_argument(arguments, name))];
   };
@@ -49,9 +52,9 @@ std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, 
   } else {
     rows.push_back(a.shape[gemm.sums_rows() == gemm.a.transposed ? 0 : 1]);
   }
-  const double operand = dtype() == DataType::kFp32 && !is_ieee() ? kTf32 : 0;
+  const double operand = spec.dtype() == DataType::kFp32 && !spec.is_ieee() ? kTf32 : 0;
   // Tensor cores cut sums off, which is off by up to two units.
-  const double sum_unit = is_ieee() ? kFp32 : 2 * kFp32;
+  const double sum_unit = spec.is_ieee() ? kFp32 : 2 * kFp32;
   HostTensor variances_b{b.shape, std::vector<double>(b.reals.size(), 0), {}};
   if (operand > 0) {
     std::transform(b.reals.begin(), b.reals.end(), variances_b.reals.begin(),
@@ -71,13 +74,13 @@ std::vector<std::vector<double>> GemmSpec::error_variances(Direction direction, 
     for (int64_t column = 0; column < n; ++column) {
       const RunningSum& sum = sums[static_cast<size_t>(column)];
       const std::vector<double> operands = gemm_operands(gemm, arguments, inputs, product, row, column);
-      const auto epilogue = [&](double x) { return reference_epilogue(x, column, operands); };
+      const auto result_of = [&](double x) { return epilogue(spec, x, column, operands); };
       constexpr double kStep = 0x1p-10;  // linear epilogues have this slope exactly, activations nearly
-      const double slope = (epilogue(sum.value + kStep) - epilogue(sum.value - kStep)) / (2 * kStep);
+      const double slope = (result_of(sum.value + kStep) - result_of(sum.value - kStep)) / (2 * kStep);
       const double of_sum =
           sum.variance + static_cast<double>(product.k) * square(sum_unit) * (sum.largest + sum.squares);
       out.reals[place_in(out, product, row, column)] =
-          square(slope) * of_sum + square(kArithmetic) * (square(slope * sum.value) + square(epilogue(0)));
+          square(slope) * of_sum + square(kArithmetic) * (square(slope * sum.value) + square(result_of(0)));
     }
   };
   for (const GemmProduct& product : gemm_products(gemm, rows)) {

@@ -46,14 +46,6 @@ class WithGradientProgram : public Base {
   Work work(Direction direction, const Lengths& lengths) const override {
     return by_program(direction) ? gradient_->work(direction, lengths) : Base::work(direction, lengths);
   }
-  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override {
-    return by_program(direction) ? gradient_->make_inputs(direction, lengths, seed)
-                                 : Base::make_inputs(direction, lengths, seed);
-  }
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override {
-    if (by_program(direction)) return gradient_->reference(direction, lengths, values);
-    Base::reference(direction, lengths, values);
-  }
   double error_bound(Direction direction) const override {
     return by_program(direction) ? gradient_->error_bound(direction) : Base::error_bound(direction);
   }

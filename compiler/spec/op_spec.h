@@ -1,7 +1,7 @@
 // OpSpec: the problem. One of the three value types that select a kernel (with KernelConfig and DeviceSpec).
 //
-// An operator is one folder (compiler/spec/operators/<op>/): its parameters, its signature, its float64 reference and
-// its cost in FLOPs and bytes. Specs are immutable once parsed and hold no lengths and no pointers.
+// An operator is one folder (compiler/spec/operators/<op>/): its parameters, its signature, its cost in FLOPs and
+// bytes, and beside them its float64 reference. Specs are immutable once parsed and hold no lengths and no pointers.
 #pragma once
 
 #include <cstdint>
@@ -108,19 +108,21 @@ class OpSpec {
   // Sizes in generated calls that no lengths tell, by symbol: rows of tables.
   virtual std::map<std::string, int64_t> generated_sizes(const Lengths&) const { return {}; }
 
-  // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.
-  virtual std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const = 0;
-  // Fills the outputs of `values` in float64 from its inputs. Independent of the IR and of every template.
-  virtual void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
   // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, "Numerics").
   virtual double error_bound(Direction direction) const = 0;
+
+  // What results are checked with. These three look up the reference of the operator in a table of the build
+  // (reference.h), so a program that calls none of them links no reference.
+
+  // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.
+  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const;
+  // Fills the outputs of `values` in float64 from its inputs. Independent of the IR and of every template.
+  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
   // The variance of each element's error, by argument, that the roundings of an implementation may cause on these
   // inputs, but for the last one, to the output's type (docs/numerics.md). Of the `sequences` of the batch that are
   // true, of all where that is empty; elements of others are 0. Empty: not known, and error_bound() alone counts.
-  virtual std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>& /*inputs*/,
-                                                           const std::vector<bool>& /*sequences*/) const {
-    return {};
-  }
+  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const;
 };
 
 using OpSpecPtr = std::shared_ptr<const OpSpec>;

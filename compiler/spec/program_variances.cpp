@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/spec/program_spec.h"
+#include "compiler/spec/program_reference.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
@@ -59,10 +59,11 @@ void keep_sequences(const Argument& argument, const Lengths& lengths, const std:
 
 }  // namespace
 
-std::vector<std::vector<double>> ProgramSpec::error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                              const std::vector<bool>& sequences) const {
+std::vector<std::vector<double>> ProgramReference::error_variances(const OpSpec& spec, Direction direction,
+                                                                   const std::vector<HostValue>& inputs,
+                                                                   const std::vector<bool>& sequences) const {
   constexpr int kTrials = 8;
-  const Program& program = *this->program(direction);
+  const Program& program = *spec.program(direction);
   const Signature& arguments = program.arguments;
   const Lengths lengths = lengths_in(arguments, inputs);
   std::vector<std::vector<double>> variances(arguments.size());
@@ -71,7 +72,7 @@ std::vector<std::vector<double>> ProgramSpec::error_variances(Direction directio
   std::vector<std::vector<std::vector<double>>> of_steps;
   std::vector<HostValue> exact = inputs, added(arguments.size() + program.temporaries.size());
   run_steps(
-      direction, lengths, exact, [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
+      program, lengths, exact, [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
         of_steps.push_back(step.spec->error_variances(step.direction, own, {}));
         of_steps.back().resize(signature.size());
         for (size_t i = 0; i < signature.size(); ++i) {
@@ -92,7 +93,7 @@ std::vector<std::vector<double>> ProgramSpec::error_variances(Direction directio
     // rounding.
     uint64_t stream = 0, number = 0;
     std::vector<HostValue> moved = inputs;
-    run_steps(direction, lengths, moved,
+    run_steps(program, lengths, moved,
               [&](const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own) {
                 const std::vector<std::vector<double>>& of_step = of_steps[number++];
                 for (size_t i = 0; i < signature.size(); ++i) {

@@ -1,12 +1,12 @@
 // What the operators of the row family have in common: each row of the outputs follows from that row of the inputs, and
 // gradients of vectors are sums over all rows.
 //
-// An operator (compiler/spec/row_operator.h) says which operands it has and writes its float64 reference for one row;
-// signature, inputs, bytes and bounds follow here, and the kernels from the IR (compiler/ir/row_builder.h).
+// An operator (compiler/spec/row_operator.h) says which operands it has; signature, bytes and bounds follow here, drawn
+// inputs and the reference in row_reference.h, and the kernels from the IR (compiler/ir/row_builder.h).
 #pragma once
 
+#include <map>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,19 +16,6 @@
 #include "compiler/spec/row_interface.h"
 
 namespace hstujit {
-
-// Of one row of a call, in float64.
-class ReferenceRow {
- public:
-  virtual ~ReferenceRow() = default;
-  virtual std::span<const double> input(std::string_view name) const = 0;  // of a row, a vector or all groups
-  virtual double scalar(std::string_view name) const = 0;
-  virtual int64_t number() const = 0;  // of the row, from 0
-  // A row's elements, or what the row adds to a column sum.
-  virtual std::span<double> output(std::string_view name) = 0;
-  // For each element of an output that is a difference of terms which may cancel: the sum of their sizes.
-  virtual std::span<double> terms(std::string_view name) = 0;
-};
 
 // The interfaces of a spec, of which a choice among configs asks thousands of times: made at the first use, by the
 // thread that comes first. A copy of the spec makes its own.
@@ -51,6 +38,16 @@ class RowInterfaces {
   mutable std::once_flag made_;
   mutable RowInterface forward_, backward_;
 };
+
+class ReferenceRow;  // row_reference.h
+
+// The operands without those that share the argument of one before.
+std::vector<RowOperand> arguments_of(const std::vector<RowOperand>& operands);
+// The first axis of a tensor that has rows of its own.
+Dimension axis_of(const RowOperand& operand, const RowInterface& interface);
+// Rows of that axis in a batch, whose other axes have the `sizes` of OpSpec::generated_sizes; 1 of a vector.
+int64_t lines_of(const RowOperand& operand, const RowInterface& interface, const Lengths& lengths,
+                 const std::map<std::string, int64_t>& sizes);
 
 class RowSpec : public OpSpec {
  public:
@@ -75,22 +72,12 @@ class RowSpec : public OpSpec {
   // Rows of inputs, gradients of outputs, vectors, scalars, then the outputs.
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
-  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
-  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                   const std::vector<bool>& sequences) const override;
 
  protected:
   virtual RowInterface forward_interface() const = 0;
-  virtual void reference_row(Direction direction, ReferenceRow& row) const = 0;
-  // An integer or a tensor of integers for generated calls; here offsets and counts as the lengths have them.
-  virtual HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const;
 
  private:
-  // Calls visit(row index, row) for each row, some of them at the same time; column sums are those of the rows.
-  void visit_rows(Direction direction, std::vector<HostValue>& values, std::vector<std::vector<double>>* terms) const;
-
   RowInterfaces interfaces_;
 };
 

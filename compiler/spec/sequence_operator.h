@@ -48,22 +48,10 @@ class SequenceSpec : public WithGradientProgram<RowSpec> {
   bool supports(Direction direction) const override {
     return direction == Direction::kForward || has_backward_kernel() || has_gradient();
   }
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override {
-    if (by_program(direction)) return WithGradientProgram::reference(direction, lengths, values);
-    reference_rows(direction, lengths, values);
-  }
-  // What rows add to a table is rounded like any other sum: error_bound() alone counts.
-  std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>&,
-                                                   const std::vector<bool>&) const override {
-    return {};
-  }
 
  protected:
   // Whether there is a backward kernel; a gradient that is another operator's counts besides.
   virtual bool has_backward_kernel() const { return false; }
-  // Of all sequences, as reference().
-  virtual void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const = 0;
-  void reference_row(Direction, ReferenceRow&) const final {}
 };
 
 template <typename P>

@@ -1,4 +1,4 @@
-// What float64 references of operators over rows of sequences read and write: rows and integers of a call by name.
+// The reference of operators over rows of sequences, and what it reads and writes: rows and integers of a call by name.
 #pragma once
 
 #include <cassert>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/spec/op_spec.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -43,5 +43,40 @@ class SequenceReference {
   const Signature signature_;
   std::vector<HostValue>& values_;
 };
+
+// The reference of an operator whose class has
+//
+//   void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
+//
+// and may have
+//
+//   HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const;
+//   std::vector<std::vector<double>> reference_variances(Direction direction, const std::vector<HostValue>& inputs,
+//                                                        const std::vector<bool>& sequences) const;
+template <typename Spec>
+const OperatorReference& sequence_reference() {
+  class Of final : public RowInputs {
+    void compute(const OpSpec& op, Direction direction, const Lengths& lengths,
+                 std::vector<HostValue>& values) const override {
+      static_cast<const Spec&>(op).reference_rows(direction, lengths, values);
+    }
+    // What rows add to a table is rounded like any other sum: error_bound() alone counts.
+    std::vector<std::vector<double>> error_variances(const OpSpec& op, Direction direction,
+                                                     const std::vector<HostValue>& inputs,
+                                                     const std::vector<bool>& sequences) const override {
+      if constexpr (requires { &Spec::reference_variances; })
+        return static_cast<const Spec&>(op).reference_variances(direction, inputs, sequences);
+      return {};
+    }
+    HostValue make_integers(const OpSpec& op, const Argument& argument, const Lengths& lengths,
+                            uint64_t seed) const override {
+      if constexpr (requires { &Spec::make_integers; })
+        return static_cast<const Spec&>(op).make_integers(argument, lengths, seed);
+      return batch_integers(argument, lengths);
+    }
+  };
+  static const Of reference;
+  return reference;
+}
 
 }  // namespace hstujit

@@ -1,4 +1,8 @@
-// What the library can do, as JSON: operators and environment.
+// What the library can do, as JSON: operators, environment, names that may be meant.
+#include <string_view>
+#include <vector>
+
+#include "compiler/spec/aliases.h"
 #include "compiler/spec/schema.h"
 #include "compiler/support/json.h"
 #include "runtime/capi/boundary.h"
@@ -66,6 +70,19 @@ hstujit_status hstujit_environment(hstujit_text* out) {
                       {"doc", variable.doc}});
     }
     return give_text(dump_json(list, 2), out);
+  });
+}
+
+hstujit_status hstujit_suggest(const char* written, const char* const* names, size_t count, hstujit_text* out) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(written, "a name");
+    HSTUJIT_REQUIRE(out, "where the text goes");
+    std::vector<std::string_view> allowed;
+    for (size_t at = 0; at < count; ++at) {
+      if (names == nullptr || names[at] == nullptr) return null_pointer("names", "as many names as there are");
+      allowed.emplace_back(names[at]);
+    }
+    return give_text(dump_json(Json(meant_names(written, allowed))), out);
   });
 }
 

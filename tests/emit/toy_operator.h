@@ -37,8 +37,6 @@ class ToySpec final : public OpSpec {
             tensor("y", ArgumentRole::kOutput, DataType::kFp32, {rows, width})};
   }
   Work work(Direction, const Lengths&) const override { return {}; }
-  std::vector<HostValue> make_inputs(Direction, const Lengths&, uint64_t) const override { return {}; }
-  void reference(Direction, const Lengths&, std::vector<HostValue>&) const override {}
   double error_bound(Direction) const override { return 1e-5; }
 
  private:
@@ -76,8 +74,6 @@ class ToySkeleton : public Skeleton {
     return 1;
   }
   bool deterministic(const KernelConfig&) const override { return true; }
-  Constants constants(const OpSpec&, const KernelConfig&) const override { return {}; }
-  std::string instruction_wrappers(const OpSpec&, const KernelConfig&) const override { return {}; }
 };
 
 // Two kernels of one launch: the first adds rows to sums in a workspace that must be 0 before, the second writes them.

@@ -49,8 +49,6 @@ class FakeSkeleton : public Skeleton {
   double estimate(const OpSpec&, const KernelConfig& config, const DeviceSpec&, const ProblemSize&) const override {
     return 1.0 / static_cast<double>(config.attention().block_m);
   }
-  Constants constants(const OpSpec&, const KernelConfig&) const override { return {}; }
-  std::string instruction_wrappers(const OpSpec&, const KernelConfig&) const override { return ""; }
 
  private:
   std::string_view name_;

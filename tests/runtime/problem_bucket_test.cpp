@@ -19,8 +19,6 @@ class RowsSpec final : public OpSpec {
             {"out", ArgumentKind::kTensor, ArgumentRole::kOutput, DataType::kBf16, {{"L", 0}, {"", 64}}, 16, ""}};
   }
   Work work(Direction, const Lengths&) const override { return {}; }
-  std::vector<HostValue> make_inputs(Direction, const Lengths&, uint64_t) const override { return {}; }
-  void reference(Direction, const Lengths&, std::vector<HostValue>&) const override {}
   double error_bound(Direction) const override { return 0; }
 };
 

@@ -132,16 +132,12 @@ Instance tiny_instance(uint64_t seed, bool may_cancel) {
   return instance;
 }
 
-// A spec that knows nothing but its bound.
+// A spec whose operator has no reference: nothing is known but its bound.
 class BoundOnly final : public AttentionSpec {
  public:
   explicit BoundOnly(const AttentionSpec& spec) : AttentionSpec(spec.params(), spec.query_rows()) {}
   std::string_view op() const override { return "bound_only"; }
   nlohmann::ordered_json to_json() const override { return {}; }
-  std::vector<std::vector<double>> error_variances(Direction, const std::vector<HostValue>&,
-                                                   const std::vector<bool>&) const override {
-    return {};
-  }
 };
 
 TEST(Closeness, HonestRoundingOfTinyAndCancellingInstancesIsNearEnough) {

@@ -118,4 +118,9 @@ const Skeleton& attention_sm80_backward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& attention_sm80_backward_source() {
+  static const TypedSource<Sm80Backward> source;
+  return source;
+}
+
 }  // namespace hstujit

@@ -133,4 +133,9 @@ const Skeleton& attention_sm80_forward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& attention_sm80_forward_source() {
+  static const TypedSource<Sm80Forward> source;
+  return source;
+}
+
 }  // namespace hstujit

@@ -199,4 +199,9 @@ const Skeleton& attention_sm90_backward_fused_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& attention_sm90_backward_fused_source() {
+  static const TypedSource<Sm90BackwardFused> source;
+  return source;
+}
+
 }  // namespace hstujit

@@ -156,4 +156,9 @@ const Skeleton& attention_sm90_backward_twopass_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& attention_sm90_backward_twopass_source() {
+  static const TypedSource<Sm90BackwardTwopass> source;
+  return source;
+}
+
 }  // namespace hstujit

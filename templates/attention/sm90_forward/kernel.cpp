@@ -201,4 +201,9 @@ const Skeleton& attention_sm90_forward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& attention_sm90_forward_source() {
+  static const TypedSource<Sm90Forward> source;
+  return source;
+}
+
 }  // namespace hstujit

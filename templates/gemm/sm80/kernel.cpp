@@ -147,4 +147,9 @@ const Skeleton& gemm_sm80_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& gemm_sm80_source() {
+  static const TypedSource<GemmSm80> source;
+  return source;
+}
+
 }  // namespace hstujit

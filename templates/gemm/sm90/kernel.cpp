@@ -199,4 +199,9 @@ const Skeleton& gemm_sm90_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& gemm_sm90_source() {
+  static const TypedSource<GemmSm90> source;
+  return source;
+}
+
 }  // namespace hstujit

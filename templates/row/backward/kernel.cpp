@@ -44,4 +44,9 @@ const Skeleton& row_backward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& row_backward_source() {
+  static const TypedSource<RowBackward> source;
+  return source;
+}
+
 }  // namespace hstujit

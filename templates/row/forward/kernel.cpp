@@ -38,4 +38,9 @@ const Skeleton& row_forward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& row_forward_source() {
+  static const TypedSource<RowForward> source;
+  return source;
+}
+
 }  // namespace hstujit

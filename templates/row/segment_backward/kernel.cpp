@@ -78,4 +78,9 @@ const Skeleton& row_segment_backward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& row_segment_backward_source() {
+  static const TypedSource<RowSegmentBackward> source;
+  return source;
+}
+
 }  // namespace hstujit

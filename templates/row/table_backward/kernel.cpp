@@ -150,4 +150,9 @@ const Skeleton& row_table_backward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& row_table_backward_source() {
+  static const TypedSource<RowTableBackward> source;
+  return source;
+}
+
 }  // namespace hstujit

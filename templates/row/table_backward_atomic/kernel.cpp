@@ -172,4 +172,9 @@ const Skeleton& row_table_backward_atomic_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& row_table_backward_atomic_source() {
+  static const TypedSource<RowTableBackwardAtomic> source;
+  return source;
+}
+
 }  // namespace hstujit

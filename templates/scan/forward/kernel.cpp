@@ -91,4 +91,9 @@ const Skeleton& scan_forward_skeleton() {
   return skeleton;
 }
 
+const SkeletonSource& scan_forward_source() {
+  static const TypedSource<ScanForward> source;
+  return source;
+}
+
 }  // namespace hstujit

@@ -33,4 +33,8 @@ void AddPositionalEmbeddingsSpec::reference_rows(Direction direction, const Leng
   }
 }
 
+const OperatorReference& reference_add_positional_embeddings() {
+  return sequence_reference<AddPositionalEmbeddingsSpec>();
+}
+
 }  // namespace hstujit

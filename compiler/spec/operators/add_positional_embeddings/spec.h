@@ -17,10 +17,12 @@ class AddPositionalEmbeddingsSpec final : public SequenceOperator<PositionParams
   double operations(Direction) const override { return 2; }
   std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const override;
 
+  // Computes the reference (sequence_reference.h).
+  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
+
  protected:
   bool has_backward_kernel() const override { return true; }
   RowInterface forward_interface() const override { return position_interface(params_); }
-  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
 };
 
 }  // namespace hstujit

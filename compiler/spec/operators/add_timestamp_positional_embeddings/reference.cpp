@@ -5,12 +5,13 @@
 #include "compiler/spec/operators/add_timestamp_positional_embeddings/spec.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/sequence_reference.h"
 
 namespace hstujit {
 
 namespace {
 
-constexpr int64_t kGeneratedContext = 2, kGeneratedBuckets = 512;
+constexpr int64_t kGeneratedContext = 2;
 constexpr int64_t kNow = 1'790'000'000;  // seconds
 
 // Of a sequence whose events are a second to a day apart, newest last. Some are later than the last one.
@@ -30,10 +31,6 @@ int64_t age_of(int64_t now, int64_t time) {
 }
 
 }  // namespace
-
-std::map<std::string, int64_t> AddTimestampPositionalEmbeddingsSpec::generated_sizes(const Lengths& lengths) const {
-  return {{"Kp", generated_positions(lengths)}, {"Kt", kGeneratedBuckets}};
-}
 
 HostValue AddTimestampPositionalEmbeddingsSpec::make_integers(const Argument& argument, const Lengths& lengths,
                                                               uint64_t seed) const {
@@ -55,7 +52,7 @@ HostValue AddTimestampPositionalEmbeddingsSpec::make_integers(const Argument& ar
   } else if (argument.name == "query_time") {
     value.tensor.integers.assign(lengths.rows.size(), kNow);
   } else {
-    return RowSpec::make_integers(argument, lengths, seed);
+    return batch_integers(argument, lengths);
   }
   if (argument.kind == ArgumentKind::kTensor) value.tensor.shape = {static_cast<int64_t>(value.tensor.integers.size())};
   return value;
@@ -116,7 +113,7 @@ void AddTimestampPositionalEmbeddingsSpec::reference_rows(Direction direction, c
   });
 }
 
-std::vector<std::vector<double>> AddTimestampPositionalEmbeddingsSpec::error_variances(
+std::vector<std::vector<double>> AddTimestampPositionalEmbeddingsSpec::reference_variances(
     Direction direction, const std::vector<HostValue>& inputs, const std::vector<bool>& sequences) const {
   if (direction == Direction::kBackward || !params_.round_embeddings) return {};
   const Signature signature = this->signature(direction);
@@ -155,6 +152,10 @@ double AddTimestampPositionalEmbeddingsSpec::rounding_choice(double value) const
   const double off = kArithmetic * std::abs(value) + kStep;
   const double distance = round_to(params_.dtype, value + off) - round_to(params_.dtype, value - off);
   return std::isfinite(distance) ? distance * distance : 0;
+}
+
+const OperatorReference& reference_add_timestamp_positional_embeddings() {
+  return sequence_reference<AddTimestampPositionalEmbeddingsSpec>();
 }
 
 }  // namespace hstujit

@@ -34,4 +34,9 @@ RowInterface AddTimestampPositionalEmbeddingsSpec::forward_interface() const {
   return interface;
 }
 
+std::map<std::string, int64_t> AddTimestampPositionalEmbeddingsSpec::generated_sizes(const Lengths& lengths) const {
+  constexpr int64_t kGeneratedBuckets = 512;
+  return {{"Kp", generated_positions(lengths)}, {"Kt", kGeneratedBuckets}};
+}
+
 }  // namespace hstujit

@@ -40,15 +40,17 @@ class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<Times
       : SequenceOperator(kOp, std::move(params)) {}
   double operations(Direction) const override { return 3; }
   std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const override;
-  // Of forward with round_embeddings: what rounds to another value where it is off by a rounding of fp32.
-  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                   const std::vector<bool>& sequences) const override;
+
+  // Functions of the reference (sequence_reference.h).
+  // With round_embeddings, forward: what rounds to another value where it is off by a rounding of fp32.
+  std::vector<std::vector<double>> reference_variances(Direction direction, const std::vector<HostValue>& inputs,
+                                                       const std::vector<bool>& sequences) const;
+  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
+  HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const;
 
  protected:
   bool has_backward_kernel() const override { return true; }
   RowInterface forward_interface() const override;
-  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
-  HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const override;
 
  private:
   // The bucket of an age in seconds, in fp32 as every implementation computes it.

@@ -1,6 +1,7 @@
 // The reference, from docs/ops-products.md.
 #include <cmath>
 
+#include "compiler/spec/gemm_reference.h"
 #include "compiler/spec/operators/addmm/spec.h"
 
 namespace hstujit {
@@ -10,5 +11,7 @@ double AddmmSpec::reference_epilogue(double sum, int64_t column, const std::vect
   const double element = operands.size() == 1 ? product : product + operands[2] * operands[1];
   return column < params_.silu_columns ? element / (1 + std::exp(-element)) : element;
 }
+
+const OperatorReference& reference_addmm() { return gemm_reference<AddmmSpec>(); }
 
 }  // namespace hstujit

@@ -1,5 +1,6 @@
 // The float64 reference of one row, from docs/ops-rows.md.
 #include "compiler/spec/operators/bias_add/spec.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -15,5 +16,7 @@ void BiasAddSpec::reference_row(Direction direction, ReferenceRow& row) const {
   const std::span<double> dbias = row.output("dbias");
   for (size_t i = 0; i < dout.size(); ++i) dbias[i] = beta * dout[i];
 }
+
+const OperatorReference& reference_bias_add() { return row_reference<BiasAddSpec>(); }
 
 }  // namespace hstujit

@@ -19,9 +19,11 @@ class BiasAddSpec final : public RowOperator<BiasAddParams> {
 
   double operations(Direction direction) const override { return direction == Direction::kForward ? 2 : 1; }
 
+  // Computes a row of the reference (row_reference.h).
+  void reference_row(Direction direction, ReferenceRow& row) const;
+
  protected:
   RowInterface forward_interface() const override;
-  void reference_row(Direction direction, ReferenceRow& row) const override;
 };
 
 }  // namespace hstujit

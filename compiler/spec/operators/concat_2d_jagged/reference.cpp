@@ -16,4 +16,11 @@ void Concat2dJaggedSpec::reference_rows(Direction direction, const Lengths& leng
   });
 }
 
+HostValue Concat2dJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t) const {
+  const std::optional<HostValue> integer = JaggedSidesParams::make_integer(argument, lengths);
+  return integer ? *integer : batch_integers(argument, lengths);
+}
+
+const OperatorReference& reference_concat_2d_jagged() { return sequence_reference<Concat2dJaggedSpec>(); }
+
 }  // namespace hstujit

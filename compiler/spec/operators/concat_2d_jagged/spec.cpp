@@ -24,11 +24,6 @@ RowInterface Concat2dJaggedSpec::forward_interface() const {
   return interface;
 }
 
-HostValue Concat2dJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const {
-  const std::optional<HostValue> integer = JaggedSidesParams::make_integer(argument, lengths);
-  return integer ? *integer : RowSpec::make_integers(argument, lengths, seed);
-}
-
 std::shared_ptr<const GradientProgram> Concat2dJaggedSpec::gradient() const {
   return std::make_shared<GradientProgram>(
       std::make_shared<Split2dJaggedSpec>(SplitParams{params_}),

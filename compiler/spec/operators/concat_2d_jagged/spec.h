@@ -21,10 +21,12 @@ class Concat2dJaggedSpec final : public SequenceOperator<JaggedSidesParams> {
   }
   std::shared_ptr<const GradientProgram> gradient() const;
 
+  // Functions of the reference (sequence_reference.h).
+  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
+  HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const;
+
  protected:
   RowInterface forward_interface() const override;
-  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
-  HostValue make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const override;
 };
 
 }  // namespace hstujit

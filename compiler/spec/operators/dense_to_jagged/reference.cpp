@@ -19,4 +19,10 @@ void DenseToJaggedSpec::reference_rows(Direction direction, const Lengths& lengt
   }
 }
 
+HostValue DenseToJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t) const {
+  return argument.name == "max_len" ? uniform_rows(lengths) : batch_integers(argument, lengths);
+}
+
+const OperatorReference& reference_dense_to_jagged() { return sequence_reference<DenseToJaggedSpec>(); }
+
 }  // namespace hstujit

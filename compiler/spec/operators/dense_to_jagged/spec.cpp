@@ -27,10 +27,6 @@ GeneratedRows DenseToJaggedSpec::generated_rows(int64_t, int64_t drawn, int64_t 
   return {drawn, {{std::string(kQueryAxis), max_seq_len}}};
 }
 
-HostValue DenseToJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const {
-  return argument.name == "max_len" ? uniform_rows(lengths) : RowSpec::make_integers(argument, lengths, seed);
-}
-
 std::shared_ptr<const GradientProgram> DenseToJaggedSpec::gradient() const {
   JaggedToPaddedDenseParams params;
   static_cast<SequenceParams&>(params) = params_;

@@ -38,11 +38,7 @@ class AttentionSpec : public OpSpec {
   std::vector<TunedAlike> tuned_alike() const override;
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
-  std::vector<HostValue> make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const override;
-  void reference(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
   double error_bound(Direction direction) const override;
-  std::vector<std::vector<double>> error_variances(Direction direction, const std::vector<HostValue>& inputs,
-                                                   const std::vector<bool>& sequences) const override;
 
  private:
   HstuAttentionParams params_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
+#include "compiler/spec/operators/hstu_attention/attention_reference.h"
 #include "compiler/spec/rounding.h"
 
 namespace hstujit {
@@ -226,11 +227,12 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
 
 }  // namespace
 
-std::vector<std::vector<double>> AttentionSpec::error_variances(Direction direction,
-                                                                const std::vector<HostValue>& inputs,
-                                                                const std::vector<bool>& sequences) const {
-  const Signature arguments = signature(direction);
-  const AttentionCall call(*this, direction, inputs);
+std::vector<std::vector<double>> attention_variances(const AttentionSpec& spec, Direction direction,
+                                                     const std::vector<HostValue>& inputs,
+                                                     const std::vector<bool>& sequences) {
+  const HstuAttentionParams& params = spec.params();
+  const Signature arguments = spec.signature(direction);
+  const AttentionCall call(spec, direction, inputs);
   std::vector<std::vector<double>> variances(arguments.size());
   const auto zeros = [&](std::string_view name, int64_t elements) -> double* {
     const int index = find_argument(arguments, name);
@@ -238,25 +240,25 @@ std::vector<std::vector<double>> AttentionSpec::error_variances(Direction direct
     variances[static_cast<size_t>(index)].assign(static_cast<size_t>(elements), 0.0);
     return variances[static_cast<size_t>(index)].data();
   };
-  const int64_t heads = params_.heads, queries = call.query_rows(), rows = call.rows();
+  const int64_t heads = params.heads, queries = call.query_rows(), rows = call.rows();
   const auto gradient_of = [&](OperandUse use) -> double* {
-    const Operand* const operand = this->operand(use);
+    const Operand* const operand = spec.operand(use);
     if (operand == nullptr) return nullptr;
     return zeros(operand->gradient_name(), static_cast<int64_t>(elements(*operand, call.sizes())));
   };
   double* const dfactors = gradient_of(OperandUse::kFactor);
   std::vector<Estimate> slopes(dfactors == nullptr ? 0 : static_cast<size_t>(queries * heads));
-  const Variances outputs = {zeros("out", queries * heads * params_.hidden_dim),
-                             zeros("dq", queries * heads * params_.attn_dim),
-                             zeros("dk", rows * heads * params_.attn_dim),
-                             zeros("dv", rows * heads * params_.hidden_dim),
+  const Variances outputs = {zeros("out", queries * heads * params.hidden_dim),
+                             zeros("dq", queries * heads * params.attn_dim),
+                             zeros("dk", rows * heads * params.attn_dim),
+                             zeros("dv", rows * heads * params.hidden_dim),
                              gradient_of(OperandUse::kBias),
                              dfactors == nullptr ? nullptr : slopes.data()};
 
-  const Units units = units_of(params_);
+  const Units units = units_of(params);
   const auto compute = direction == Direction::kForward ? forward_variances : backward_variances;
   call.for_each_head(sequences, [&](const SequenceRows& of, int64_t head) { compute(call, outputs, units, head, of); });
-  const bool by_row = params_.has_row_factors();
+  const bool by_row = params.has_row_factors();
   for (size_t index = 0; index < slopes.size();) {
     Sum sum;
     const size_t end = by_row ? index + static_cast<size_t>(heads) : slopes.size();

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/attention_reference.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
@@ -114,11 +114,14 @@ HostValue scalar_value(double scalar) { return {{}, scalar}; }
 
 }  // namespace
 
-std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Lengths& lengths, uint64_t seed) const {
-  const auto& p = params_;
+std::vector<HostValue> attention_inputs(const AttentionSpec& spec, Direction direction, const Lengths& lengths,
+                                        uint64_t seed) {
+  const auto& p = spec.params();
+  const QueryRows query_rows = spec.query_rows();
+  const std::vector<Operand>& operands = spec.operands();
   HostTensor offsets = offsets_tensor(lengths.rows);
   HostTensor query_offsets =
-      offsets_tensor(lengths.rows_of(query_rows_ == QueryRows::kAll ? kSequenceAxis : kQueryAxis));
+      offsets_tensor(lengths.rows_of(query_rows == QueryRows::kAll ? kSequenceAxis : kQueryAxis));
   const int64_t total = offsets.integers.back(), queries = query_offsets.integers.back();
 
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
@@ -134,25 +137,25 @@ std::vector<HostValue> AttentionSpec::make_inputs(Direction direction, const Len
   if (direction == Direction::kBackward)
     values.push_back(tensor_value(normal_tensor({queries, p.heads, p.hidden_dim}, 1.0, p.dtype, seed, 3)));
   values.push_back(tensor_value(std::move(offsets)));
-  if (query_rows_ == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
+  if (query_rows == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
   const OperandSizes sizes = {static_cast<int64_t>(lengths.rows.size()), total, queries, lengths.max_seq_len};
   const OperandDraw draw = {lengths, sizes, static_cast<double>(p.attn_dim), grid, seed};
-  for (size_t index = 0; index < operands_.size(); ++index)
-    values.push_back(tensor_value(draw.input(operands_[index], index)));
+  for (size_t index = 0; index < operands.size(); ++index)
+    values.push_back(tensor_value(draw.input(operands[index], index)));
   if (direction == Direction::kBackward && p.adds_gradients) {
-    for (size_t index = 0; index < operands_.size(); ++index) {
-      if (operands_[index].gradient) values.push_back(tensor_value(draw.before(operands_[index], index)));
+    for (size_t index = 0; index < operands.size(); ++index) {
+      if (operands[index].gradient) values.push_back(tensor_value(draw.before(operands[index], index)));
     }
   }
   values.push_back(scalar_value(static_cast<double>(lengths.max_seq_len)));
-  if (query_rows_ != QueryRows::kAll) {
+  if (query_rows != QueryRows::kAll) {
     const std::vector<int64_t>& rows = lengths.rows_of(kQueryAxis);
     const auto max = std::max_element(rows.begin(), rows.end());
     values.push_back(scalar_value(max == rows.end() ? 0 : static_cast<double>(*max)));
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
-  values.resize(signature(direction).size());  // the outputs
+  values.resize(spec.signature(direction).size());  // the outputs
   return values;
 }
 

@@ -14,7 +14,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr ExpressionName kNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
+constexpr ExpressionName kMaskNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
 
 // The largest value or bound that is taken, with room for the order in which the compiler adds terms up.
 constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
@@ -130,7 +130,7 @@ HstuAttentionParams without_mask(const HstuAttentionParams& params) {
 }  // namespace
 
 Result<Expression> parse_mask(std::string_view text) {
-  Result<Expression> expression = parse_condition(text, kNames);
+  Result<Expression> expression = parse_condition(text, kMaskNames);
   if (!expression.ok()) return expression;
   const Interval rows = {0, kMaxOwnMaskSeqLen}, of_symbols[] = {rows, rows, rows, rows};
   const int64_t largest = largest_magnitude(*expression, of_symbols);
@@ -143,7 +143,7 @@ Result<Expression> parse_mask(std::string_view text) {
   return expression;
 }
 
-std::string canonical_mask(std::string_view text) { return to_text(parse_mask(text).value(), kNames); }
+std::string canonical_mask(std::string_view text) { return to_text(parse_mask(text).value(), kMaskNames); }
 
 std::optional<HstuAttentionParams> fields_of_mask(const HstuAttentionParams& params) {
   const Expression own = within_sequence(bound_mask(params));

@@ -1,6 +1,7 @@
 // The attention operators in float64, as docs/ops-attention.md writes it: one sequence and head at a time, one row at a
 // time.
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
+#include "compiler/spec/operators/hstu_attention/attention_reference.h"
 
 namespace hstujit {
 
@@ -65,10 +66,9 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
   }
 }
 
-}  // namespace
-
-void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<HostValue>& values) const {
-  const Signature arguments = signature(direction);
+void compute_attention(const AttentionSpec& spec, Direction direction, std::vector<HostValue>& values) {
+  const HstuAttentionParams& params = spec.params();
+  const Signature arguments = spec.signature(direction);
   const auto value = [&](std::string_view name) -> HostValue& {
     return values[static_cast<size_t>(find_argument(arguments, name))];
   };
@@ -83,30 +83,54 @@ void AttentionSpec::reference(Direction direction, const Lengths&, std::vector<H
   };
   // In the shape of q, k or v, but for the width.
   const auto output = [&](std::string_view name, std::string_view like, int64_t width) {
-    return zeros(name, {value(like).tensor.shape[0], params_.heads, width});
+    return zeros(name, {value(like).tensor.shape[0], params.heads, width});
   };
   // In the shape of the operand; it begins with what the launch gives, where that is added to.
   const auto gradient_of = [&](OperandUse use) -> double* {
-    const Operand* const operand = this->operand(use);
+    const Operand* const operand = spec.operand(use);
     if (operand == nullptr || find_argument(arguments, operand->gradient_name()) < 0) return nullptr;
     double* const begin = zeros(operand->gradient_name(), value(operand->name).tensor.shape);
-    if (!params_.adds_gradients) return begin;
+    if (!params.adds_gradients) return begin;
     HostTensor& tensor = value(operand->gradient_name()).tensor;
     tensor.reals = value(operand->before_name()).tensor.reals;
     return tensor.reals.data();
   };
   double* const dfactors = gradient_of(OperandUse::kFactor);
-  std::vector<double> slopes(dfactors == nullptr ? 0 : value("q").tensor.reals.size() / params_.attn_dim);
-  const Outputs outputs = {output("out", "q", params_.hidden_dim), output("dq", "q", params_.attn_dim),
-                           output("dk", "k", params_.attn_dim),    output("dv", "v", params_.hidden_dim),
-                           gradient_of(OperandUse::kBias),         dfactors == nullptr ? nullptr : slopes.data()};
+  std::vector<double> slopes(dfactors == nullptr ? 0 : value("q").tensor.reals.size() / params.attn_dim);
+  const Outputs outputs = {output("out", "q", params.hidden_dim), output("dq", "q", params.attn_dim),
+                           output("dk", "k", params.attn_dim),    output("dv", "v", params.hidden_dim),
+                           gradient_of(OperandUse::kBias),        dfactors == nullptr ? nullptr : slopes.data()};
 
-  const AttentionCall call(*this, direction, values);
+  const AttentionCall call(spec, direction, values);
   const auto compute = direction == Direction::kForward ? attend : attend_backward;
   call.for_each_head({}, [&](const SequenceRows& rows, int64_t head) { compute(call, outputs, head, rows); });
-  const auto heads = static_cast<size_t>(params_.heads);
+  const auto heads = static_cast<size_t>(params.heads);
   for (size_t index = 0; index < slopes.size(); ++index)
     dfactors[call.factor_at(static_cast<int64_t>(index / heads))] += slopes[index];
 }
+
+class AttentionReference final : public OperatorReference {
+  std::vector<HostValue> make_inputs(const OpSpec& spec, Direction direction, const Lengths& lengths,
+                                     uint64_t seed) const override {
+    return attention_inputs(static_cast<const AttentionSpec&>(spec), direction, lengths, seed);
+  }
+  void compute(const OpSpec& spec, Direction direction, const Lengths&, std::vector<HostValue>& values) const override {
+    compute_attention(static_cast<const AttentionSpec&>(spec), direction, values);
+  }
+  std::vector<std::vector<double>> error_variances(const OpSpec& spec, Direction direction,
+                                                   const std::vector<HostValue>& inputs,
+                                                   const std::vector<bool>& sequences) const override {
+    return attention_variances(static_cast<const AttentionSpec&>(spec), direction, inputs, sequences);
+  }
+};
+
+}  // namespace
+
+const OperatorReference& attention_reference() {
+  static const AttentionReference reference;
+  return reference;
+}
+
+const OperatorReference& reference_hstu_attention() { return attention_reference(); }
 
 }  // namespace hstujit

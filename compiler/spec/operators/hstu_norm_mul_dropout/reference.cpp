@@ -3,6 +3,7 @@
 
 #include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/philox.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -159,5 +160,7 @@ void HstuNormMulDropoutSpec::reference_row(Direction direction, ReferenceRow& ro
     backward_row(params_, at, row);
   }
 }
+
+const OperatorReference& reference_hstu_norm_mul_dropout() { return row_reference<HstuNormMulDropoutSpec>(); }
 
 }  // namespace hstujit

@@ -65,9 +65,11 @@ class HstuNormMulDropoutSpec final : public RowOperator<HstuNormMulDropoutParams
   // The instance whose seed is a number: its kernels differ from those of a tensor in one load.
   std::vector<TunedAlike> tuned_alike() const override;
 
+  // Computes a row of the reference (row_reference.h).
+  void reference_row(Direction direction, ReferenceRow& row) const;
+
  protected:
   RowInterface forward_interface() const override;
-  void reference_row(Direction direction, ReferenceRow& row) const override;
 };
 
 }  // namespace hstujit

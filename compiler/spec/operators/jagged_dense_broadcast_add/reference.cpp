@@ -22,4 +22,8 @@ void JaggedDenseBroadcastAddSpec::reference_rows(Direction direction, const Leng
   }
 }
 
+const OperatorReference& reference_jagged_dense_broadcast_add() {
+  return sequence_reference<JaggedDenseBroadcastAddSpec>();
+}
+
 }  // namespace hstujit

@@ -16,10 +16,12 @@ class JaggedDenseBroadcastAddSpec final : public SequenceOperator<SequenceParams
   explicit JaggedDenseBroadcastAddSpec(SequenceParams params) : SequenceOperator(kOp, std::move(params)) {}
   double operations(Direction) const override { return 1; }
 
+  // Computes the reference (sequence_reference.h).
+  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
+
  protected:
   bool has_backward_kernel() const override { return true; }
   RowInterface forward_interface() const override;
-  void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const override;
 };
 
 }  // namespace hstujit

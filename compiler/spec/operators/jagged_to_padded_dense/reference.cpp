@@ -26,4 +26,10 @@ void JaggedToPaddedDenseSpec::reference_rows(Direction direction, const Lengths&
   }
 }
 
+HostValue JaggedToPaddedDenseSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t) const {
+  return argument.name == "max_len" ? uniform_rows(lengths) : batch_integers(argument, lengths);
+}
+
+const OperatorReference& reference_jagged_to_padded_dense() { return sequence_reference<JaggedToPaddedDenseSpec>(); }
+
 }  // namespace hstujit

@@ -30,11 +30,6 @@ GeneratedRows JaggedToPaddedDenseSpec::generated_rows(int64_t, int64_t drawn, in
   return {drawn, {{std::string(kQueryAxis), max_seq_len}}};
 }
 
-HostValue JaggedToPaddedDenseSpec::make_integers(const Argument& argument, const Lengths& lengths,
-                                                 uint64_t seed) const {
-  return argument.name == "max_len" ? uniform_rows(lengths) : RowSpec::make_integers(argument, lengths, seed);
-}
-
 std::shared_ptr<const GradientProgram> JaggedToPaddedDenseSpec::gradient() const {
   return std::make_shared<GradientProgram>(
       std::make_shared<DenseToJaggedSpec>(params_),

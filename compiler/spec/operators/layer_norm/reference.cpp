@@ -1,6 +1,7 @@
 // The float64 reference of one row, from docs/ops-rows.md.
 #include "compiler/spec/operators/layer_norm/spec.h"
 #include "compiler/spec/row_norms.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -34,5 +35,7 @@ void LayerNormSpec::reference_row(Direction direction, ReferenceRow& row) const 
     for (size_t i = 0; i < n.size(); ++i) dbias[i] = dout[i];
   }
 }
+
+const OperatorReference& reference_layer_norm() { return row_reference<LayerNormSpec>(); }
 
 }  // namespace hstujit

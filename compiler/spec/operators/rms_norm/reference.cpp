@@ -1,6 +1,7 @@
 // The float64 reference of one row, from docs/ops-rows.md.
 #include "compiler/spec/operators/rms_norm/spec.h"
 #include "compiler/spec/row_norms.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -31,5 +32,7 @@ void RmsNormSpec::reference_row(Direction direction, ReferenceRow& row) const {
   const std::span<double> dweight = row.output("dweight");
   for (size_t i = 0; i < n.size(); ++i) dweight[i] = dz[i] * n[i];
 }
+
+const OperatorReference& reference_rms_norm() { return row_reference<RmsNormSpec>(); }
 
 }  // namespace hstujit

@@ -30,9 +30,11 @@ class RmsNormSpec final : public RowOperator<RmsNormParams> {
 
   double operations(Direction direction) const override;
 
+  // Computes a row of the reference (row_reference.h).
+  void reference_row(Direction direction, ReferenceRow& row) const;
+
  protected:
   RowInterface forward_interface() const override;
-  void reference_row(Direction direction, ReferenceRow& row) const override;
 };
 
 }  // namespace hstujit

@@ -18,4 +18,11 @@ void Split2dJaggedSpec::reference_rows(Direction direction, const Lengths& lengt
   });
 }
 
+HostValue Split2dJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t) const {
+  const std::optional<HostValue> integer = JaggedSidesParams::make_integer(argument, lengths);
+  return integer ? *integer : batch_integers(argument, lengths);
+}
+
+const OperatorReference& reference_split_2d_jagged() { return sequence_reference<Split2dJaggedSpec>(); }
+
 }  // namespace hstujit

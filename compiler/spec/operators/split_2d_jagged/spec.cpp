@@ -28,11 +28,6 @@ RowInterface Split2dJaggedSpec::forward_interface() const {
   return interface;
 }
 
-HostValue Split2dJaggedSpec::make_integers(const Argument& argument, const Lengths& lengths, uint64_t seed) const {
-  const std::optional<HostValue> integer = JaggedSidesParams::make_integer(argument, lengths);
-  return integer ? *integer : RowSpec::make_integers(argument, lengths, seed);
-}
-
 std::shared_ptr<const GradientProgram> Split2dJaggedSpec::gradient() const {
   if (params_.left_only) return nullptr;
   return std::make_shared<GradientProgram>(

@@ -4,6 +4,7 @@
 
 #include "compiler/spec/operators/swish_layer_norm/spec.h"
 #include "compiler/spec/row_norms.h"
+#include "compiler/spec/row_reference.h"
 
 namespace hstujit {
 
@@ -38,5 +39,7 @@ void SwishLayerNormSpec::reference_row(Direction direction, ReferenceRow& row) c
   }
   if (params_.bias) std::copy(dz.begin(), dz.end(), row.output("dbias").begin());
 }
+
+const OperatorReference& reference_swish_layer_norm() { return row_reference<SwishLayerNormSpec>(); }
 
 }  // namespace hstujit

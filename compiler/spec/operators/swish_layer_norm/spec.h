@@ -28,9 +28,11 @@ class SwishLayerNormSpec final : public RowOperator<SwishLayerNormParams> {
 
   double operations(Direction direction) const override { return direction == Direction::kForward ? 18 : 28; }
 
+  // Computes a row of the reference (row_reference.h).
+  void reference_row(Direction direction, ReferenceRow& row) const;
+
  protected:
   RowInterface forward_interface() const override;
-  void reference_row(Direction direction, ReferenceRow& row) const override;
 };
 
 }  // namespace hstujit
