@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "compiler/spec/step_operators.h"
 #include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"

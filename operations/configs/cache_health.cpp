@@ -12,8 +12,8 @@
 #include <functional>
 #include <system_error>
 
-#include "autotune_cache/artifact_files.h"
-#include "autotune_cache/cache_listing.h"
+#include "autotune_cache/files/artifact_files.h"
+#include "autotune_cache/store/cache_listing.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/text.h"
 #include "compiler/support/trust.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/engine/engine.h"

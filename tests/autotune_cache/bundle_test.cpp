@@ -1,11 +1,11 @@
-#include "autotune_cache/bundle.h"
+#include "autotune_cache/bundle/bundle.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/checked_json.h"
-#include "autotune_cache/tar.h"
+#include "autotune_cache/bundle/tar.h"
+#include "autotune_cache/files/checked_json.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"

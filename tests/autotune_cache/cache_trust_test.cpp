@@ -9,8 +9,8 @@
 #include <functional>
 #include <map>
 
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "tests/support/whole_file.h"

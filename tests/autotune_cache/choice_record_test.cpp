@@ -1,13 +1,13 @@
 // Choices: their files, what a look-up takes of them, and how they travel in bundles.
-#include "autotune_cache/choice_record.h"
+#include "autotune_cache/choice/choice_record.h"
 
 #include <gmock/gmock.h>
 
 #include <tuple>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/checked_json.h"
-#include "autotune_cache/directory_layer.h"
+#include "autotune_cache/files/checked_json.h"
+#include "autotune_cache/store/bundle_transfer.h"
+#include "autotune_cache/store/directory_layer.h"
 #include "cache_fixture.h"
 #include "compiler/support/read_limits.h"
 #include "tests/autotune_cache/zstd_frames.h"

@@ -1,12 +1,12 @@
 // Records that have as much as any reader takes, and merges of them.
-#include "autotune_cache/record_room.h"
+#include "autotune_cache/records/record_room.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"

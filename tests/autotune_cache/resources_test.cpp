@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/bundle.h"
-#include "autotune_cache/bundle_layer.h"
-#include "autotune_cache/tar.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/bundle/bundle.h"
+#include "autotune_cache/bundle/tar.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/store/bundle_layer.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "cache_fixture.h"
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"

@@ -1,5 +1,5 @@
 // Tuning records in the layers of a cache: which is found, merged, kept and verified.
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // Files of tuning records: what is written, read and refused.
-#include "autotune_cache/tuning_record_json.h"
+#include "autotune_cache/records/tuning_record_json.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"

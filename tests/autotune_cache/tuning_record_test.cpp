@@ -1,5 +1,5 @@
 // Keys, winners and merges of tuning records.
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 
 #include <gtest/gtest.h>
 

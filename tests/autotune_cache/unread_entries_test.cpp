@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <new>
 
-#include "autotune_cache/bundle.h"
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/choice_record.h"
+#include "autotune_cache/bundle/bundle.h"
+#include "autotune_cache/choice/choice_record.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "operations/tuning/tuner/tuner.h"
 #include "runtime/engine/engine.h"
 
