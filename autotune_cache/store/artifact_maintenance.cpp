@@ -96,7 +96,7 @@ bool is_unwanted(const CacheTree& tree, const Candidate& entry, const PruneReque
 
 std::vector<StoredArtifact> ArtifactStore::list() const { return gather(layers_, &artifacts_of); }
 
-std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &hstujit::verify); }
+std::vector<VerifiedFile> ArtifactStore::verify() const { return gather(layers_, &verify_layer); }
 
 PruneReport ArtifactStore::prune(const PruneRequest& request) {
   PruneReport report;

@@ -98,7 +98,7 @@ Status BundleLayer::health() const {
 
 std::string BundleLayer::sha256() const { return bundle() == nullptr ? "" : bundle_->sha256(); }
 
-std::vector<VerifiedFile> BundleLayer::passed_over() const {
+std::vector<VerifiedFile> BundleLayer::folders_passed_over() const {
   const Status status = health();
   if (status.ok()) return {};
   return {{path(), status.message(), is_system_failure(status)}};

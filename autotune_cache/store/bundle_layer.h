@@ -29,7 +29,7 @@ class BundleLayer : public CacheLayer {
   std::vector<StoredRecord> records(Status* failure = nullptr) const;
   std::vector<StoredChoice> choices(Status* failure = nullptr) const;
   std::vector<VerifiedFile> verify() const;
-  std::vector<VerifiedFile> passed_over() const;
+  std::vector<VerifiedFile> folders_passed_over() const;
   // Of its contents; empty where it is no bundle.
   std::string sha256() const;
 

@@ -114,7 +114,7 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
 // writer that was interrupted were never an entry.
 std::vector<VerifiedFile> refused_files(const CacheLayer& layer, const Files& files) {
   std::vector<VerifiedFile> refused;
-  for (VerifiedFile& file : verify(layer)) {
+  for (VerifiedFile& file : verify_layer(layer)) {
     if (file.problem.empty() || is_abandoned_temporary(file.path)) continue;
     if (!files.contains(std::filesystem::path(file.path).lexically_relative(layer.path()).native()))
       refused.push_back(std::move(file));
@@ -130,7 +130,7 @@ Result<ExportedBundle> export_bundle(const CacheLayers& layers, const std::vecto
   Files files;
   Status failure;
   for (const CacheLayerPtr& layer : layers) {
-    if (const std::vector<VerifiedFile> folders = passed_over(*layer); !folders.empty()) {
+    if (const std::vector<VerifiedFile> folders = folders_passed_over(*layer); !folders.empty()) {
       return Status(folders.front().unread ? Code::kOutOfMemory : Code::kIo,
                     fmt::format("{} is not read: {}; a bundle would lack what it holds", quote(folders.front().path),
                                 folders.front().problem));

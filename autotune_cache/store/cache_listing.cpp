@@ -33,12 +33,12 @@ std::vector<StoredChoice> choices_of(const CacheLayer& layer, Status* failure) {
   return listed(layer, [&](const auto& known) { return known.choices(failure); });
 }
 
-std::vector<VerifiedFile> verify(const CacheLayer& layer) {
+std::vector<VerifiedFile> verify_layer(const CacheLayer& layer) {
   return listed(layer, [](const auto& known) { return known.verify(); });
 }
 
-std::vector<VerifiedFile> passed_over(const CacheLayer& layer) {
-  return listed(layer, [](const auto& known) { return known.passed_over(); });
+std::vector<VerifiedFile> folders_passed_over(const CacheLayer& layer) {
+  return listed(layer, [](const auto& known) { return known.folders_passed_over(); });
 }
 
 }  // namespace hstujit

@@ -43,9 +43,9 @@ std::vector<StoredArtifact> artifacts_of(const CacheLayer& layer, Status* failur
 std::vector<StoredRecord> records_of(const CacheLayer& layer, Status* failure = nullptr);
 std::vector<StoredChoice> choices_of(const CacheLayer& layer, Status* failure = nullptr);
 // Reads everything. Anything that a look-up would not accept has a problem.
-std::vector<VerifiedFile> verify(const CacheLayer& layer);
+std::vector<VerifiedFile> verify_layer(const CacheLayer& layer);
 // The folders that a look-up passes over with everything in them, or the root. Lists have nothing of them.
-std::vector<VerifiedFile> passed_over(const CacheLayer& layer);
+std::vector<VerifiedFile> folders_passed_over(const CacheLayer& layer);
 
 // What `list`, one of these, gives of every layer, in the layers' order.
 template <typename Item, typename... Failure>

@@ -167,7 +167,7 @@ std::vector<StoredChoice> DirectoryLayer::choices(Status* failure) const {
   return stored_texts<StoredChoice>(tree_, choices_root(kNoRoot), choice_file, find, failure);
 }
 
-std::vector<VerifiedFile> DirectoryLayer::passed_over() const {
+std::vector<VerifiedFile> DirectoryLayer::folders_passed_over() const {
   if (missing()) return {{path(), kMissingLayer}};
   std::vector<VerifiedFile> folders;
   for_each_item(tree_, [&](const CacheItem& item) {

@@ -22,7 +22,7 @@ class DirectoryLayer : public CacheLayer {
   std::vector<StoredRecord> records(Status* failure = nullptr) const;
   std::vector<StoredChoice> choices(Status* failure = nullptr) const;
   std::vector<VerifiedFile> verify() const;
-  std::vector<VerifiedFile> passed_over() const;
+  std::vector<VerifiedFile> folders_passed_over() const;
 
  private:
   bool writable_;

@@ -154,7 +154,7 @@ hstujit_status hstujit_operations_cache_list(hstujit_context* context, hstujit_t
     uint64_t bytes = 0;
     for (const StoredArtifact& artifact : artifacts) bytes += artifact.bytes;
     Json not_read = Json::array();
-    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &passed_over))
+    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &folders_passed_over))
       not_read.push_back({{"path", as_utf8(folder.path)}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
                        {"kernels", kernels_json(engine, artifacts)},
@@ -172,7 +172,7 @@ hstujit_status hstujit_operations_cache_verify(hstujit_context* context, hstujit
     Json bad = Json::array();
     size_t files = 0;
     // The database's layers are the kernels' and the installed records.
-    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &verify)) {
+    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &verify_layer)) {
       if (file.unread) return Status(Code::kOutOfMemory, file.problem + "; nothing is said about the cache");
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", as_utf8(file.path)}, {"problem", file.problem}});

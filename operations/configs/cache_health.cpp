@@ -154,7 +154,7 @@ std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
   PassedOverFiles damaged;
   PassedOverFiles distrusted;
-  for (const VerifiedFile& file : verify(layer)) {
+  for (const VerifiedFile& file : verify_layer(layer)) {
     if (file.unread) {
       return {{Severity::kWarning, "cache",
                fmt::format("the files in {} cannot be checked: {}", quote(layer.path()), file.problem),

@@ -184,7 +184,7 @@ TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
 // Somebody expects something in it: a bundle without that would look whole.
 TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const CacheLayers layers = open_layers({.user = path("origin"), .read_only = {path("gone")}}, Log());
-  for (const auto list : {&passed_over, &verify}) {
+  for (const auto list : {&folders_passed_over, &verify_layer}) {
     std::vector<VerifiedFile> named = gather(layers, list);
     std::erase_if(named, [](const VerifiedFile& file) { return file.problem.empty(); });
     ASSERT_EQ(named.size(), 1u);
@@ -194,7 +194,7 @@ TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const Status status = export_bundle(layers, {}, layers).status();
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_THAT(status.message(), HasSubstr("gone\" is not read: it does not exist"));
-  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &passed_over).empty()) << "nothing was written yet";
+  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &folders_passed_over).empty()) << "nothing was written yet";
 }
 
 TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {

@@ -126,7 +126,7 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   ASSERT_TRUE(database.add(sample_record({{sample_config(1), kWorkload, "s", 10, 1}})).ok());
   const auto problems = [&] {
     std::vector<std::string> all;
-    for (const VerifiedFile& file : gather(database.layers(), &verify)) all.push_back(file.problem);
+    for (const VerifiedFile& file : gather(database.layers(), &verify_layer)) all.push_back(file.problem);
     return all;
   };
   EXPECT_THAT(problems(), ::testing::ElementsAre(""));
