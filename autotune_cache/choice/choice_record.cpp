@@ -2,7 +2,6 @@
 
 #include "autotune_cache/files/checked_json.h"
 #include "autotune_cache/files/member_types.h"
-#include "autotune_cache/records/config_json.h"
 #include "autotune_cache/records/tuning_key_json.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
@@ -60,7 +59,7 @@ std::string choice_digest(const TuningKey& key, std::string_view generator) {
 }
 
 Result<std::string> format_choice(const ChoiceRecord& choice) {
-  HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(choice.config));
+  HSTUJIT_ASSIGN_OR_RETURN(Json config, choice.config.to_json());
   Json json = {{"format", kChoiceFormat},
                {"key", to_json(choice.key)},
                {"generator", choice.generator},
@@ -69,7 +68,7 @@ Result<std::string> format_choice(const ChoiceRecord& choice) {
   if (!choice.device.empty()) json["device"] = choice.device;
   if (!choice.estimates.empty()) json["estimates"] = choice.estimates;
   for (const PassedOver& passed : choice.passed_over) {
-    HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, config_to_json(passed.config));
+    HSTUJIT_ASSIGN_OR_RETURN(Json passed_config, passed.config.to_json());
     json["passed_over"].push_back(
         {{"config", std::move(passed_config)}, {"reason", passed.reason}, {"detail", passed.detail}});
   }
@@ -85,7 +84,7 @@ Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view diges
   if (const auto key = json.find("key"); key != json.end()) choice.key = tuning_key_from(*key);
   choice.generator = text_member(json, "generator");
   if (choice_digest(choice.key, choice.generator) != digest) return Status(Code::kIo, "it belongs to another key");
-  choice.config = config_member(json);
+  choice.config = RecordedConfig::member_of(json);
   if (choice.config.empty()) return Status(Code::kIo, "it has no config");
   const auto source = parse_choice_source(text_member(json, "from"));
   if (!source) return Status(Code::kIo, "it does not say what it comes from");
@@ -97,9 +96,11 @@ Result<ChoiceRecord> parsed_choice(std::string_view text, std::string_view diges
   choice.estimates = text_member(json, "estimates");
   if (const auto list = json.find("passed_over"); list != json.end()) {
     for (const Json& item : *list) {
-      if (config_member(item).empty()) return Status(Code::kIo, "a config that was passed over is no object");
+      if (RecordedConfig::member_of(item).empty())
+        return Status(Code::kIo, "a config that was passed over is no object");
       for (const char* name : {"reason", "detail"}) HSTUJIT_RETURN_IF_ERROR(check_text(item, "passed_over: ", name));
-      choice.passed_over.push_back({config_member(item), text_member(item, "reason"), text_member(item, "detail")});
+      choice.passed_over.push_back(
+          {RecordedConfig::member_of(item), text_member(item, "reason"), text_member(item, "detail")});
     }
   }
   const auto exported = json.find("exported");

@@ -39,7 +39,7 @@ inline bool is_guess(ChoiceSource source) {
 
 // A better estimate of the cost model, and why its kernel is not the one.
 struct PassedOver {
-  std::string config;  // JSON object
+  RecordedConfig config;
   std::string reason;  // short stable name, as TuningRejection's: "spill", "compile", ...
   std::string detail;
 
@@ -49,7 +49,7 @@ struct PassedOver {
 struct ChoiceRecord {
   TuningKey key;
   std::string generator;  // digest of all kernels that could be chosen: a config means another one to another digest
-  std::string config;     // JSON object
+  RecordedConfig config;
   ChoiceSource source = ChoiceSource::kHeuristic;
   std::string device;                   // whose winner it is, where that is of another device
   std::vector<PassedOver> passed_over;  // kHeuristic, best estimate first

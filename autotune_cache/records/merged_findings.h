@@ -4,16 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <string_view>
 #include <vector>
 
 #include "autotune_cache/records/tuning_record.h"
-#include "compiler/support/json.h"
 
 namespace hstujit {
-
-// A config as same_config() compares it. What is no JSON is the same as itself alone.
-SortedJson config_key(std::string_view config);
 
 // Whether one may be a newer finding of the other, as far as more than the config counts.
 inline bool same_workload(const TimedCandidate& a, const TimedCandidate& b) { return a.workload == b.workload; }
@@ -24,12 +19,12 @@ template <typename Candidate>
 class MergedList {
  public:
   explicit MergedList(std::vector<Candidate>& list) : list_(list), erased_(list.size(), false) {
-    for (size_t i = 0; i < list.size(); ++i) places_[config_key(list[i].config)].push_back(i);
+    for (size_t i = 0; i < list.size(); ++i) places_[list[i].config].push_back(i);
   }
 
   // In place of the one that it is a newer finding of, else at the end: the order of a list stays as it was.
   void replace_or_add(const Candidate& candidate) {
-    std::vector<size_t>& places = places_[config_key(candidate.config)];
+    std::vector<size_t>& places = places_[candidate.config];
     const auto older =
         std::find_if(places.begin(), places.end(), [&](size_t i) { return same_workload(list_[i], candidate); });
     if (older != places.end()) {
@@ -41,8 +36,8 @@ class MergedList {
     erased_.push_back(false);
   }
 
-  void erase(std::string_view config) {
-    const auto found = places_.find(config_key(config));
+  void erase(const RecordedConfig& config) {
+    const auto found = places_.find(config);
     if (found == places_.end()) return;
     for (const size_t i : found->second) erased_[i] = true;
     places_.erase(found);
@@ -56,7 +51,7 @@ class MergedList {
  private:
   std::vector<Candidate>& list_;
   std::vector<bool> erased_;
-  std::map<SortedJson, std::vector<size_t>> places_;  // of each config
+  std::map<RecordedConfig, std::vector<size_t>> places_;  // of each config
 };
 
 }  // namespace hstujit

@@ -55,15 +55,16 @@ std::optional<Extent> extent_of_rest(const TuningRecord& record) {
 
 // Without writing any of it: most records have a thousandth of what fits.
 bool is_far_from_full(const TuningRecord& record) {
-  size_t texts = record.winner.size() + record.heuristic.size() + record.workload.size() + record.key.spec.size();
+  size_t texts =
+      record.winner.text().size() + record.heuristic.text().size() + record.workload.size() + record.key.spec.size();
   size_t parts = 16 + record.timed.size() + record.rejected.size() + record.environment.size();
   if (parts > kMaxRecordFindings) return false;
   for (const TimedCandidate& timing : record.timed) {
-    texts += timing.config.size() + timing.workload.size() + timing.source_digest.size();
-    texts += timing.baseline.config.size() + timing.baseline.source_digest.size();
+    texts += timing.config.text().size() + timing.workload.size() + timing.source_digest.size();
+    texts += timing.baseline.config.text().size() + timing.baseline.source_digest.size();
   }
   for (const TuningRejection& rejection : record.rejected) {
-    texts += rejection.config.size() + rejection.source_digest.size() + rejection.reason.size();
+    texts += rejection.config.text().size() + rejection.source_digest.size() + rejection.reason.size();
     texts += rejection.detail.size();
   }
   for (const auto& [name, value] : record.environment) texts += name.size() + value.size();
@@ -81,28 +82,28 @@ struct Finding {
 class Ranking {
  public:
   Ranking(const TuningRecord& record, const TuningRecord& newer)
-      : record_(record), winner_(config_key(record.winner)), heuristic_(config_key(record.heuristic)) {
-    for (const TimedCandidate& timing : newer.timed) timed_.insert({config_key(timing.config), timing.workload});
-    for (const TuningRejection& rejection : newer.rejected) rejected_.insert(config_key(rejection.config));
+      : record_(record), winner_(record.winner), heuristic_(record.heuristic) {
+    for (const TimedCandidate& timing : newer.timed) timed_.insert({timing.config, timing.workload});
+    for (const TuningRejection& rejection : newer.rejected) rejected_.insert(rejection.config);
   }
 
   int rank(const TimedCandidate& timing) const {
-    SortedJson config = config_key(timing.config);
+    const RecordedConfig& config = timing.config;
     const bool decides = timing.workload == record_.workload;
     if (decides && (config == winner_ || config == heuristic_)) return 0;
-    if (timed_.contains({std::move(config), timing.workload})) return 1;
+    if (timed_.contains({config, timing.workload})) return 1;
     return decides ? 2 : 4;
   }
   int rank(const TuningRejection& rejection) const {
-    if (rejected_.contains(config_key(rejection.config))) return 1;
+    if (rejected_.contains(rejection.config)) return 1;
     return rejection.is_permanent() ? 3 : 5;
   }
 
  private:
   const TuningRecord& record_;
-  const SortedJson winner_, heuristic_;
-  std::set<std::pair<SortedJson, std::string>> timed_;
-  std::set<SortedJson> rejected_;
+  const RecordedConfig winner_, heuristic_;
+  std::set<std::pair<RecordedConfig, std::string>> timed_;
+  std::set<RecordedConfig> rejected_;
 };
 
 template <typename Candidate>

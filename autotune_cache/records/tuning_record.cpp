@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -14,52 +13,24 @@
 #include "autotune_cache/records/record_room.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/integers.h"
-#include "compiler/support/json.h"
 
 namespace hstujit {
 namespace {
 
-// What does not depend on the order of members and on blanks; none for texts with numbers or characters that can be
-// written in several ways. Merging compares every config with every other: parsing each time takes seconds.
-struct Imprint {
-  uint64_t sum = 0;
-  uint64_t squares = 0;
-  bool operator==(const Imprint&) const = default;
-};
-std::optional<Imprint> imprint(std::string_view text) {
-  Imprint result;
-  bool digit = false;
-  for (const char c : text) {
-    if (c == '\\' || c == '.' || (digit && (c == 'e' || c == 'E'))) return std::nullopt;
-    digit = c >= '0' && c <= '9';
-    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') continue;
-    const auto value = static_cast<uint64_t>(static_cast<unsigned char>(c));
-    result.sum += value;
-    result.squares += value * value;
-  }
-  return result;
-}
-
 template <typename Candidates>
-auto find_config(Candidates& candidates, std::string_view config) {
+auto find_config(Candidates& candidates, const RecordedConfig& config) {
   return std::find_if(candidates.begin(), candidates.end(),
-                      [config](const auto& candidate) { return same_config(candidate.config, config); });
+                      [&](const auto& candidate) { return candidate.config == config; });
 }
 
 template <typename Candidates>
-auto find_timing(Candidates& candidates, std::string_view config, std::string_view workload) {
+auto find_timing(Candidates& candidates, const RecordedConfig& config, std::string_view workload) {
   return std::find_if(candidates.begin(), candidates.end(), [&](const TimedCandidate& candidate) {
-    return candidate.workload == workload && same_config(candidate.config, config);
+    return candidate.workload == workload && candidate.config == config;
   });
 }
 
 }  // namespace
-
-SortedJson config_key(std::string_view config) {
-  // Throws std::bad_alloc: a config that there is no memory for is not another one.
-  const Json json = json_or_null(config);
-  return json.is_null() ? SortedJson(config) : SortedJson(json);
-}
 
 bool TuningRejection::is_permanent() const {
   return std::find(std::begin(kTransientReasons), std::end(kTransientReasons), reason) == std::end(kTransientReasons);
@@ -76,16 +47,6 @@ std::string tuning_digest(const TuningKey& key) {
   return hasher.finish();
 }
 
-bool same_config(std::string_view a, std::string_view b) {
-  if (a == b) return true;
-  const std::optional<Imprint> a_imprint = imprint(a);
-  const std::optional<Imprint> b_imprint = imprint(b);
-  if (a_imprint && b_imprint && *a_imprint != *b_imprint) return false;
-  // Throws std::bad_alloc, as config_key does.
-  const Json left = json_or_null(a), right = json_or_null(b);
-  return !left.is_null() && SortedJson(left) == SortedJson(right);
-}
-
 std::vector<TimedCandidate> TuningRecord::timings() const {
   std::vector<TimedCandidate> list;
   std::copy_if(timed.begin(), timed.end(), std::back_inserter(list),
@@ -93,18 +54,19 @@ std::vector<TimedCandidate> TuningRecord::timings() const {
   return list;
 }
 
-const TimedCandidate* TuningRecord::timing(std::string_view config, std::string_view on_workload) const {
+const TimedCandidate* TuningRecord::timing(const RecordedConfig& config, std::string_view on_workload) const {
   const auto found = find_timing(timed, config, on_workload);
   return found != timed.end() ? &*found : nullptr;
 }
 
-const TimedCandidate* TuningRecord::valid_timing(std::string_view config, std::string_view source_digest,
+const TimedCandidate* TuningRecord::valid_timing(const RecordedConfig& config, std::string_view source_digest,
                                                  std::string_view on_workload) const {
   const TimedCandidate* const found = timing(config, on_workload);
   return found != nullptr && found->source_digest == source_digest ? found : nullptr;
 }
 
-const TuningRejection* TuningRecord::valid_rejection(std::string_view config, std::string_view source_digest) const {
+const TuningRejection* TuningRecord::valid_rejection(const RecordedConfig& config,
+                                                     std::string_view source_digest) const {
   const auto found = find_config(rejected, config);
   const bool holds = found != rejected.end() && !source_digest.empty() && found->source_digest == source_digest &&
                      found->is_permanent();
@@ -120,16 +82,16 @@ class Drifts {
   Drifts(const std::vector<TimedCandidate>& timed, const std::string& workload) {
     for (const TimedCandidate& timing : timed) {
       if (timing.workload != workload) continue;
-      times_.try_emplace(config_key(timing.config), &timing);
+      times_.try_emplace(timing.config, &timing);
       const TimingBaseline& baseline = timing.baseline;
-      firsts_.try_emplace({config_key(baseline.config), baseline.source_digest}, baseline.median_us);
+      firsts_.try_emplace({baseline.config, baseline.source_digest}, baseline.median_us);
     }
   }
 
   double of(const TimedCandidate& timing) const {
     const TimingBaseline& baseline = timing.baseline;
     if (baseline.config.empty()) return 1;
-    const SortedJson config = config_key(baseline.config);
+    const RecordedConfig& config = baseline.config;
     const auto latest = times_.find(config);
     if (latest != times_.end() && latest->second->source_digest == baseline.source_digest)
       return latest->second->median_us / baseline.median_us;
@@ -139,8 +101,8 @@ class Drifts {
   }
 
  private:
-  std::map<SortedJson, const TimedCandidate*> times_;
-  std::map<std::pair<SortedJson, std::string>, double> firsts_;  // of each baseline
+  std::map<RecordedConfig, const TimedCandidate*> times_;
+  std::map<std::pair<RecordedConfig, std::string>, double> firsts_;  // of each baseline
 };
 
 }  // namespace
@@ -158,7 +120,7 @@ std::vector<TimedCandidate> TuningRecord::comparable_timings() const {
   return list;
 }
 
-std::string select_winner(const TuningRecord& record, const TimingFilter& competes) {
+RecordedConfig select_winner(const TuningRecord& record, const TimingFilter& competes) {
   std::vector<TimedCandidate> timings = record.comparable_timings();
   if (competes) std::erase_if(timings, [&](const TimedCandidate& timing) { return !competes(timing); });
   const auto best = std::min_element(timings.begin(), timings.end(),
@@ -211,7 +173,7 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
     merged.rows = newer.rows > 0 && !few_rows ? std::max(older.rows, newer.rows) : newer.rows;
   }
   if (!stays && !newer.heuristic.empty()) merged.heuristic = newer.heuristic;
-  const std::string& winner = stays ? older.winner : newer.winner;
+  const RecordedConfig& winner = stays ? older.winner : newer.winner;
   const bool chosen = !winner.empty() && merged.timing(winner) != nullptr;
   merged.winner = chosen ? winner : select_winner(merged);
   const size_t count = leave_out_what_does_not_fit(merged, newer);
@@ -221,21 +183,20 @@ Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord
 }
 
 bool contains(const TuningRecord& whole, const TuningRecord& part) {
-  using Finding = std::tuple<SortedJson, std::string, std::string>;
+  using Finding = std::tuple<RecordedConfig, std::string, std::string>;
   std::set<Finding> timed, rejected;
   for (const TimedCandidate& candidate : whole.timed) {
-    timed.insert({config_key(candidate.config), candidate.workload, candidate.source_digest});
+    timed.insert({candidate.config, candidate.workload, candidate.source_digest});
   }
   for (const TuningRejection& candidate : whole.rejected) {
-    rejected.insert({config_key(candidate.config), candidate.reason, candidate.source_digest});
+    rejected.insert({candidate.config, candidate.reason, candidate.source_digest});
   }
-  return std::ranges::all_of(
-             part.timed,
-             [&](const TimedCandidate& candidate) {
-               return timed.contains({config_key(candidate.config), candidate.workload, candidate.source_digest});
-             }) &&
+  return std::ranges::all_of(part.timed,
+                             [&](const TimedCandidate& candidate) {
+                               return timed.contains({candidate.config, candidate.workload, candidate.source_digest});
+                             }) &&
          std::ranges::all_of(part.rejected, [&](const TuningRejection& candidate) {
-           return rejected.contains({config_key(candidate.config), candidate.reason, candidate.source_digest});
+           return rejected.contains({candidate.config, candidate.reason, candidate.source_digest});
          });
 }
 

@@ -10,8 +10,7 @@
 // key without a length it is that of the last run but for those on few rows: a launch may have any number, and what
 // many take counts.
 //
-// Configs and specs are JSON text here, so that a record can hold the parameters of any operator, of older and newer
-// libraries, too. A winner is stored as parameters: it means the same whatever the order of a search space.
+// A winner is stored as parameters: it means the same whatever the order of a search space.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "autotune_cache/records/batch_class.h"
+#include "autotune_cache/records/recorded_config.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -54,7 +54,7 @@ std::string tuning_digest(const TuningKey& key);
 
 // What a candidate was timed alternately with. Clocks drift by some percent from run to run, and both meet the same.
 struct TimingBaseline {
-  std::string config;         // JSON object; empty: unknown, as in records of libraries before this field
+  RecordedConfig config;      // none: unknown, as in records of libraries before this field
   std::string source_digest;  // as the candidate's
   double median_us = 0;       // alternately with the candidate
 
@@ -62,7 +62,7 @@ struct TimingBaseline {
 };
 
 struct TimedCandidate {
-  std::string config;    // JSON object
+  RecordedConfig config;
   std::string workload;  // names the batch that it was timed on; times of two workloads are never compared
   std::string
       source_digest;  // of the generated source that was timed and its compiler: the time holds as long as they do
@@ -78,7 +78,7 @@ struct TimedCandidate {
 inline constexpr std::string_view kTransientReasons[] = {"load", "failed", "compile_killed", "compile_timeout"};
 
 struct TuningRejection {
-  std::string config;         // JSON object
+  RecordedConfig config;
   std::string source_digest;  // empty when it was rejected before a source was made
   std::string reason;         // short stable name: "spill", "shared_memory", "wrong_result", ...; see kTransientReasons
   std::string detail;         // the sentence with the figures
@@ -95,8 +95,8 @@ struct TuningRecord {
   // Where the key has no length, so that a launch may have any number of rows: the most of a workload that has decided.
   // Else, and where they are not known, 0.
   int64_t rows = 0;
-  std::string winner;     // config; empty when no candidate has a time, or it is left to the merge
-  std::string heuristic;  // the config that would run untuned; empty when unknown
+  RecordedConfig winner;     // none when no candidate has a time, or it is left to the merge
+  RecordedConfig heuristic;  // the config that would run untuned; none when unknown
   std::vector<TimedCandidate> timed;
   std::vector<TuningRejection> rejected;
   std::map<std::string, std::string> environment;  // "nvrtc", "library", "date"
@@ -106,8 +106,8 @@ struct TuningRecord {
   // The timings of `workload`, in the order of the list.
   std::vector<TimedCandidate> timings() const;
   // The timing of a config on a workload, whatever source it is of; null when it has none. Without one: the record's.
-  const TimedCandidate* timing(std::string_view config, std::string_view on_workload) const;
-  const TimedCandidate* timing(std::string_view config) const { return timing(config, workload); }
+  const TimedCandidate* timing(const RecordedConfig& config, std::string_view on_workload) const;
+  const TimedCandidate* timing(const RecordedConfig& config) const { return timing(config, workload); }
   // What median_us and spread_us of a timing are multiplied by before they are compared: they become what they would
   // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
   // compared by their ratios to it. 1 when the baseline is unknown.
@@ -115,22 +115,19 @@ struct TuningRecord {
   // timings(), each multiplied by its drift().
   std::vector<TimedCandidate> comparable_timings() const;
   // The same when it is of that very source, so that it need not be timed again.
-  const TimedCandidate* valid_timing(std::string_view config, std::string_view source_digest,
+  const TimedCandidate* valid_timing(const RecordedConfig& config, std::string_view source_digest,
                                      std::string_view on_workload) const;
   // The rejection of a config that holds for that very source, so that it need not be tried again.
-  const TuningRejection* valid_rejection(std::string_view config, std::string_view source_digest) const;
+  const TuningRejection* valid_rejection(const RecordedConfig& config, std::string_view source_digest) const;
 };
-
-// True when both texts are the same JSON, whatever the order of members and the blanks.
-bool same_config(std::string_view a, std::string_view b);
 
 // Whether a timing competes.
 using TimingFilter = std::function<bool(const TimedCandidate&)>;
 
 // The config with the least median on the record's workload among those that `competes` lets in (none given: all), but
 // the heuristic's unless the other is faster by more than the spread of both; both are compared after drift(). Equal
-// medians: the first in the order of the list. Empty when nothing was timed.
-std::string select_winner(const TuningRecord& record, const TimingFilter& competes = {});
+// medians: the first in the order of the list. None when nothing was timed.
+RecordedConfig select_winner(const TuningRecord& record, const TimingFilter& competes = {});
 
 // Everything that either knows; a config's newest finding counts, as said above. For a config that both timed on one
 // workload, that is `newer`'s; a rejection for a transient reason ends no times. The workload is `newer`'s when it has

@@ -6,7 +6,6 @@
 
 #include "autotune_cache/files/checked_json.h"
 #include "autotune_cache/files/member_types.h"
-#include "autotune_cache/records/config_json.h"
 #include "autotune_cache/records/merged_findings.h"
 #include "autotune_cache/records/tuning_key_json.h"
 #include "compiler/support/memory.h"
@@ -47,7 +46,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   HSTUJIT_RETURN_IF_ERROR(check_text(json, kWhere, "source"));
   HSTUJIT_RETURN_IF_ERROR(check_filled_object(json, kWhere, "baseline"));
   TimedCandidate candidate;
-  candidate.config = config_member(json);
+  candidate.config = RecordedConfig::member_of(json);
   candidate.workload = text_member(json, "workload");
   candidate.source_digest = text_member(json, "source");
   candidate.median_us = number_member(json, "median_us", -1);
@@ -57,7 +56,7 @@ Result<TimedCandidate> timed_from_json(const Json& json) {
   if (const auto baseline = json.find("baseline"); baseline != json.end()) {
     HSTUJIT_RETURN_IF_ERROR(check_filled_object(*baseline, "timed: baseline.", "config"));
     HSTUJIT_RETURN_IF_ERROR(check_text(*baseline, "timed: baseline.", "source"));
-    candidate.baseline = {config_member(*baseline), text_member(*baseline, "source"),
+    candidate.baseline = {RecordedConfig::member_of(*baseline), text_member(*baseline, "source"),
                           number_member(*baseline, "median_us", -1)};
     if (candidate.baseline.config.empty() || !is_time(candidate.baseline.median_us))
       return Status(Code::kIo, "the baseline of a timed candidate has no config or no time");
@@ -70,7 +69,7 @@ Result<TuningRejection> rejected_from_json(const Json& json) {
   HSTUJIT_RETURN_IF_ERROR(check_filled_object(json, "rejected: ", "config"));
   for (const char* name : {"source", "reason", "detail"}) HSTUJIT_RETURN_IF_ERROR(check_text(json, "rejected: ", name));
   TuningRejection candidate;
-  candidate.config = config_member(json);
+  candidate.config = RecordedConfig::member_of(json);
   candidate.source_digest = text_member(json, "source");
   candidate.reason = text_member(json, "reason");
   candidate.detail = text_member(json, "detail");
@@ -80,8 +79,9 @@ Result<TuningRejection> rejected_from_json(const Json& json) {
 }
 
 // For readers: what the winner gains, next to its parameters. Parsing takes the times from the list.
-Json choice_to_json(const TuningRecord& record, const std::string& config) {
-  Json json = {{"config", json_or_null(config)}};
+Result<Json> choice_to_json(const TuningRecord& record, const RecordedConfig& config) {
+  HSTUJIT_ASSIGN_OR_RETURN(Json config_json, config.to_json());
+  Json json = {{"config", std::move(config_json)}};
   if (const TimedCandidate* timing = record.timing(config)) {
     json["median_us"] = timing->median_us;
     json["spread_us"] = timing->spread_us;
@@ -101,12 +101,12 @@ void drop_ended_times(TuningRecord* record) {
 }  // namespace
 
 Result<Json> to_json(const TimedCandidate& candidate) {
-  HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
+  HSTUJIT_ASSIGN_OR_RETURN(Json config, candidate.config.to_json());
   if (!is_time(candidate.median_us) || !is_spread(candidate.spread_us))
     return Status(
         Code::kInvalidArgument,
         fmt::format("median_us is {} and spread_us is {} for config {}; allowed: times from {} to {}, spreads from 0",
-                    candidate.median_us, candidate.spread_us, candidate.config, kShortestTime, kLongestTime));
+                    candidate.median_us, candidate.spread_us, candidate.config.text(), kShortestTime, kLongestTime));
   Json json = {{"config", std::move(config)},
                {"workload", candidate.workload},
                {"source", candidate.source_digest},
@@ -114,21 +114,21 @@ Result<Json> to_json(const TimedCandidate& candidate) {
                {"spread_us", candidate.spread_us}};
   const TimingBaseline& baseline = candidate.baseline;
   if (baseline.config.empty()) return json;
-  HSTUJIT_ASSIGN_OR_RETURN(Json baseline_config, config_to_json(baseline.config));
+  HSTUJIT_ASSIGN_OR_RETURN(Json baseline_config, baseline.config.to_json());
   if (!is_time(baseline.median_us))
     return Status(Code::kInvalidArgument,
                   fmt::format("baseline.median_us is {} for config {}; allowed: times from {} to {}",
-                              baseline.median_us, candidate.config, kShortestTime, kLongestTime));
+                              baseline.median_us, candidate.config.text(), kShortestTime, kLongestTime));
   json["baseline"] = {
       {"config", std::move(baseline_config)}, {"source", baseline.source_digest}, {"median_us", baseline.median_us}};
   return json;
 }
 
 Result<Json> to_json(const TuningRejection& candidate) {
-  HSTUJIT_ASSIGN_OR_RETURN(Json config, config_to_json(candidate.config));
+  HSTUJIT_ASSIGN_OR_RETURN(Json config, candidate.config.to_json());
   if (candidate.reason.empty())
     return Status(Code::kInvalidArgument,
-                  fmt::format("reason is empty for the rejected config {}; it must name why", candidate.config));
+                  fmt::format("reason is empty for the rejected config {}; it must name why", candidate.config.text()));
   return Json{{"config", std::move(config)},
               {"source", candidate.source_digest},
               {"reason", candidate.reason},
@@ -152,8 +152,7 @@ Result<std::string> format_record(const TuningRecord& record) {
   if (record.rows > 0) json["rows"] = record.rows;
   for (const auto& [name, config] : {std::pair("winner", record.winner), std::pair("heuristic", record.heuristic)}) {
     if (config.empty()) continue;
-    HSTUJIT_ASSIGN_OR_RETURN([[maybe_unused]] const Json checked, config_to_json(config));
-    json[name] = choice_to_json(record, config);
+    HSTUJIT_ASSIGN_OR_RETURN(json[name], choice_to_json(record, config));
   }
   json["timed"] = std::move(timed);
   json["rejected"] = std::move(rejected);
@@ -179,7 +178,7 @@ Result<TuningRecord> parsed_record(std::string_view text, std::string_view diges
   if (record.rows > kMostRows) record.rows = 0;
   const auto choice = [&json](const char* name) {
     const auto member = json.find(name);
-    return member != json.end() ? config_member(*member) : std::string();
+    return member != json.end() ? RecordedConfig::member_of(*member) : RecordedConfig();
   };
   record.winner = choice("winner");
   record.heuristic = choice("heuristic");

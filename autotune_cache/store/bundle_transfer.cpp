@@ -61,7 +61,7 @@ Result<bool> is_overtaken(const StoredChoice& stored, const CacheLayers& consult
     if (layer->remote()) continue;
     const Result<TuningRecord> record = layer->find_record(digest);
     if (is_system_failure(record.status())) return record.status();
-    if (record.ok() && !record->winner.empty()) return !same_config(record->winner, choice.config);
+    if (record.ok() && !record->winner.empty()) return record->winner != choice.config;
   }
   return false;
 }
@@ -100,7 +100,7 @@ Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningD
     const Result<TuningRecord> own = user.find_record(record);
     if (is_system_failure(own.status()))
       return unread(own.status(), user.path(), fmt::format("the tuning record {}", record));
-    if (own.ok() && !own->winner.empty() && !same_config(own->winner, stored.choice.config)) continue;
+    if (own.ok() && !own->winner.empty() && own->winner != stored.choice.config) continue;
     database.keep_choice(stored.choice);
     const Status after = user.find_choice(stored.digest).status();
     if (const std::string reason = why_not_kept(database, stored.digest, after); !reason.empty())

@@ -102,7 +102,7 @@ Json records_json(Engine& engine, const std::vector<StoredRecord>& stored_record
                        {"device", record.key.device},
                        {"bucket", record.key.bucket},
                        {"workload", record.workload},
-                       {"winner", json_or_null(record.winner)},
+                       {"winner", json_or_null(record.winner.text())},
                        {"timed", record.timed.size()},
                        {"rejected", record.rejected.size()},
                        {"environment", record.environment}});
@@ -122,7 +122,7 @@ Json choices_json(const std::vector<StoredChoice>& stored_choices) {
                        {"direction", choice.key.direction},
                        {"device", choice.key.device},
                        {"bucket", choice.key.bucket},
-                       {"config", json_or_null(choice.config)},
+                       {"config", json_or_null(choice.config.text())},
                        {"from", to_string(choice.source)},
                        {"exported", choice.exported}});
     write_restriction(choices.back(), choice.key);

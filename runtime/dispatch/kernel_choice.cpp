@@ -107,10 +107,10 @@ Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wa
 }
 
 // Whether a config of a record or a choice can be used; it is then in *config. `recorded_on`: the device of its key.
-bool is_usable(Engine& engine, const Wanted& wanted, const std::string& text, const DeviceSpec& recorded_on,
+bool is_usable(Engine& engine, const Wanted& wanted, const RecordedConfig& recorded, const DeviceSpec& recorded_on,
                KernelConfig* config) {
-  if (text.empty()) return false;
-  const std::string reason = refusal(wanted, json_or_null(text), config);
+  if (recorded.empty()) return false;
+  const std::string reason = refusal(wanted, json_or_null(recorded.text()), config);
   if (reason.empty()) return true;
   engine.log().event(LogCategory::kDispatch, "tuned-config-refused",
                      {{"op", wanted.spec.op()},
@@ -267,7 +267,7 @@ std::optional<KernelChoice> choice_of_tuned_alike(Engine& engine, const Wanted& 
   // Attention is tuned alike with other heads, an operator of rows with the other form of the seed.
   choice.source = wanted.spec.family() == Family::kRow ? ChoiceSource::kOtherSeed : ChoiceSource::kOtherHeads;
   const auto usable = [&](const TuningRecord& record) {
-    return refusal(wanted, json_or_null(record.winner), &choice.config).empty();
+    return refusal(wanted, json_or_null(record.winner.text()), &choice.config).empty();
   };
   for (const OpSpec::TunedAlike& other : wanted.spec.tuned_alike()) {
     for (const TuningKey& key :
@@ -332,14 +332,14 @@ std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice) 
   std::string why = fmt::format("untuned on {}: the cost model's fastest estimate", device.name);
   if (!choice.not_taken.empty()) why += ", " + choice.not_taken;
   if (choice.passed_over.empty()) return why;
-  const std::string config = key_text(choice.config);
+  const RecordedConfig config = key_text(choice.config);
   bool itself = false;
   std::string others;
   for (const PassedOver& passed : choice.passed_over) {
-    const Result<KernelConfig> parsed = parse_kernel_config(json_or_null(passed.config));
-    itself = itself || same_config(passed.config, config);
-    others += fmt::format("{}{} ({}: {})", others.empty() ? "" : ", ", parsed.ok() ? describe(*parsed) : passed.config,
-                          passed.reason, passed.detail);
+    const Result<KernelConfig> parsed = parse_kernel_config(json_or_null(passed.config.text()));
+    itself = itself || passed.config == config;
+    others += fmt::format("{}{} ({}: {})", others.empty() ? "" : ", ",
+                          parsed.ok() ? describe(*parsed) : passed.config.text(), passed.reason, passed.detail);
   }
   return why + (itself ? " of those tried, none of which is without fault: " : " after ") + others;
 }
@@ -350,7 +350,7 @@ void KernelChoice::write(nlohmann::ordered_json& row) const {
   if (!nearest.empty()) row["nearest_device"] = nearest;
   for (const PassedOver& passed : passed_over) {
     row["passed_over"].push_back(
-        {{"config", json_or_null(passed.config)}, {"reason", passed.reason}, {"detail", passed.detail}});
+        {{"config", json_or_null(passed.config.text())}, {"reason", passed.reason}, {"detail", passed.detail}});
   }
 }
 

@@ -121,7 +121,7 @@ TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
   EXPECT_EQ(report->changed_records, 1);
   const auto merged = TuningDatabase(at("user"), log()).find(mine.key);
   EXPECT_EQ(merged->timed.size(), 2u);
-  EXPECT_TRUE(same_config(merged->winner, R"({"block_m":128})"));
+  EXPECT_EQ(merged->winner.text(), R"({"block_m":128})");
 }
 
 TEST_F(BundleTest, ABundleIsALayer) {

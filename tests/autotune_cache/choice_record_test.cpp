@@ -37,7 +37,7 @@ class ChoiceTest : public CacheTest {
         sample_tuning_key(), kGenerator, [](const TuningRecord& record) { return !record.winner.empty(); },
         [](const ChoiceRecord&) { return true; });
     if (!decided) return "";
-    return decided->record ? "record " + decided->record->winner : "choice " + decided->choice->config;
+    return decided->record ? "record " + decided->record->winner.text() : "choice " + decided->choice->config.text();
   }
 
   // A bundle of what the directories hold, `shipped` records beside them; its path.

@@ -78,7 +78,7 @@ TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
     EXPECT_EQ(merged.winner, older.winner);
     const auto count = [](const auto& list, const char* name) {
       return std::count_if(list.begin(), list.end(),
-                           [&](const auto& finding) { return finding.config.find(name) != std::string::npos; });
+                           [&](const auto& finding) { return finding.config.text().find(name) != std::string::npos; });
     };
     return std::vector<int64_t>{count(merged.timed, "decides"), count(merged.rejected, "lasts"),
                                 count(merged.timed, "other"), count(merged.rejected, "passes")};

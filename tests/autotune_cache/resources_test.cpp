@@ -82,7 +82,7 @@ TEST_F(HarmfulEntryTest, DeepNestingWithinTheTextsOfAnEntryHarmsNobody) {
   ASSERT_TRUE(store.put(key, kCubin, info));
   EXPECT_EQ(store.find(key)->info.resources, "{}");
   EXPECT_EQ(store.list().size(), 2u);
-  EXPECT_FALSE(same_config(deep_json(), deep_json() + " "));
+  EXPECT_NE(RecordedConfig(deep_json()), RecordedConfig(deep_json() + " "));
   TuningRecord record = kRecord;
   record.timed[0].config = deep_json();
   EXPECT_EQ(TuningDatabase(user_only(), log()).add(record).status().code(), Code::kInvalidArgument);

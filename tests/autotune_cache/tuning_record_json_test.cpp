@@ -92,7 +92,7 @@ TEST(TuningRecordFileTest, FieldsOfAnotherTypeAreABadRecordThatNamesThem) {
   EXPECT_THAT(with("/environment", 3).message(), HasSubstr("environment is no object"));
   EXPECT_THAT(with("/environment/nvrtc", 13.0).message(), HasSubstr("environment.nvrtc is 13.0; it must be a string"));
   EXPECT_THAT(with("/winner", {{"median_us", 20}}).message(), HasSubstr("winner has no config"));
-  record.winner.clear();
+  record.winner = {};
   EXPECT_TRUE(with("/workload", "w").ok()) << "of an unfinished run";
 }
 

@@ -72,16 +72,6 @@ TEST(TuningRecordTest, TheHeuristicStaysWithinTheNoiseThatIsLeftAfterTheDrift) {
   EXPECT_EQ(select_winner(record), sample_config(64)) << "0.2 % faster, not 5 %";
 }
 
-TEST(TuningRecordTest, ConfigsAreComparedAsJson) {
-  EXPECT_TRUE(same_config(R"({"a":1,"b":2})", R"({ "b": 2, "a": 1 })"));
-  EXPECT_TRUE(same_config(R"({"a":1})", R"({"a":1.0})"));
-  EXPECT_TRUE(same_config(R"({"a":10})", R"({"a":1e1})"));
-  EXPECT_TRUE(same_config(R"({"a":"b"})", R"({"a":"\u0062"})"));
-  EXPECT_FALSE(same_config(R"({"a":1})", R"({"a":2})"));
-  EXPECT_FALSE(same_config(R"({"a":12})", R"({"a":21})"));
-  EXPECT_FALSE(same_config("not json", "nor this"));
-}
-
 // Not each of one against each of the other, reading their configs again and again: that took minutes.
 TEST(TuningRecordTest, RecordsOfThousandsOfFindingsAreMerged) {
   TuningRecord older = sample_record({}), newer = older;

@@ -94,7 +94,7 @@ TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
     const auto choice = choose_kernel(*engine, **spec, direction, *device, bucket, restriction);
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     EXPECT_TRUE(choice->tuned) << choice->why;
-    EXPECT_TRUE(same_config(key_text(choice->config), stored.record.winner));
+    EXPECT_TRUE(stored.record.winner == key_text(choice->config)) << stored.record.winner.text();
   }
 }
 
