@@ -17,40 +17,7 @@ constexpr const char* kChoiceFormat = "hstujit-choice-1";
 // Raised when the meaning of a field changes, so that old choices are never found again.
 constexpr int kChoiceSchema = 1;
 
-constexpr ChoiceSource kChoiceSources[] = {
-    ChoiceSource::kTuning,       ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherSeed,
-    ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic,  ChoiceSource::kFrozen,     ChoiceSource::kOverride};
-
 }  // namespace
-
-std::string_view to_string(ChoiceSource source) {
-  switch (source) {
-    case ChoiceSource::kTuning:
-      return "tuning";
-    case ChoiceSource::kNearDevice:
-      return "near device";
-    case ChoiceSource::kOtherHeads:
-      return "other heads";
-    case ChoiceSource::kOtherSeed:
-      return "other seed";
-    case ChoiceSource::kOtherBatches:
-      return "other batches";
-    case ChoiceSource::kHeuristic:
-      return "heuristic";
-    case ChoiceSource::kFrozen:
-      return "frozen";
-    case ChoiceSource::kOverride:
-      return "override";
-  }
-  return "";
-}
-
-std::optional<ChoiceSource> parse_choice_source(std::string_view name) {
-  for (const ChoiceSource source : kChoiceSources) {
-    if (to_string(source) == name) return source;
-  }
-  return std::nullopt;
-}
 
 std::string choice_digest(const TuningKey& key, std::string_view generator) {
   KeyHasher hasher("hstujit-choice");

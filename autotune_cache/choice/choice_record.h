@@ -6,36 +6,15 @@
 // it runs the kernel that the bundle has.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "autotune_cache/choice/choice_source.h"
 #include "autotune_cache/records/tuning_record.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
-
-// What a choice comes from. The names stand in files and in reports.
-enum class ChoiceSource {
-  kTuning,        // "tuning": the winner of a tuning record of the key
-  kNearDevice,    // "near device": the winner of another device
-  kOtherHeads,    // "other heads": the winner of the same instance with another number of heads
-  kOtherSeed,     // "other seed": the winner of the same instance whose seed is a number of the launch
-  kOtherBatches,  // "other batches": what the bucket's other batches have (batch_class.h)
-  kHeuristic,     // "heuristic": the cost model
-  kFrozen,        // "frozen": HSTUJIT_FROZEN
-  kOverride,      // "override": HSTUJIT_OVERRIDE over one of the others
-};
-std::string_view to_string(ChoiceSource source);
-std::optional<ChoiceSource> parse_choice_source(std::string_view name);
-
-// Whether a tuning record of the key would be better.
-inline bool is_guess(ChoiceSource source) {
-  return source == ChoiceSource::kNearDevice || source == ChoiceSource::kOtherHeads ||
-         source == ChoiceSource::kOtherSeed || source == ChoiceSource::kOtherBatches ||
-         source == ChoiceSource::kHeuristic;
-}
 
 // A better estimate of the cost model, and why its kernel is not the one.
 struct PassedOver {

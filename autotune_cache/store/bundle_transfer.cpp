@@ -39,10 +39,10 @@ std::string why_not_kept(const TuningDatabase& database, const std::string& dige
 using Files = std::map<std::string, std::string>;  // contents by name
 
 // Whether it was made without asking any record.
-bool is_frozen(const ChoiceRecord& choice) { return choice.source == ChoiceSource::kFrozen; }
+bool is_frozen(const ChoiceRecord& choice) { return kind_of(choice.source) == ChoiceKind::kFrozen; }
 
 // Whether it is that of one process alone: earlier libraries noted those.
-bool is_of_a_process(const ChoiceRecord& choice) { return choice.source == ChoiceSource::kOverride; }
+bool is_of_a_process(const ChoiceRecord& choice) { return kind_of(choice.source) == ChoiceKind::kOverride; }
 
 // Of what the system fails to read (is_system_failure): nothing is put in its place, and nothing done without it.
 Status unread(const Status& status, const std::string& directory, std::string_view what) {

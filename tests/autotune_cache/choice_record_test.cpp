@@ -76,9 +76,13 @@ TEST_F(ChoiceTest, AFileSaysAllOfIt) {
   const auto parsed = parse_choice(*text, digest());
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, whole);
-  for (const ChoiceSource source : {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kHeuristic,
-                                    ChoiceSource::kFrozen, ChoiceSource::kOverride}) {
+  for (const ChoiceSource source :
+       {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherSeed,
+        ChoiceSource::kOtherGradients, ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic, ChoiceSource::kFrozen,
+        ChoiceSource::kOverride}) {
     EXPECT_EQ(parse_choice_source(to_string(source)), source);
+    const ChoiceKind kind = kind_of(source);
+    EXPECT_EQ(is_guess(source), kind == ChoiceKind::kBorrowed || kind == ChoiceKind::kEstimated);
   }
   EXPECT_FALSE(parse_choice_source("guess").has_value());
 }
