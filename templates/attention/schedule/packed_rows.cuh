@@ -1,10 +1,9 @@
-// Attention on Hopper, with kPackSequences: the rows of a packed tile, as its producer describes them to its consumer.
+// Attention, with kPackSequences: the rows of a packed tile, as its producer describes them to its consumer.
 //
 // A packed tile has kBlockM neighbouring rows of the tensors, of as many sequences as they belong to: its mask is
 // block-diagonal, and within a block the one of that sequence. Rows and columns of the tile are those of the tensors;
 // the mask and the score are asked by row and column of a sequence, which each row knows the first row of.
 #pragma once
-#include "attention/sm90_forward/shared.cuh"
 #include "common/ptx/fma_x2.cuh"
 
 namespace sm90 {

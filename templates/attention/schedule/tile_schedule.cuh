@@ -1,4 +1,4 @@
-// Attention on Hopper: the list of work tiles that persistent CTAs share, as each of them keeps it in shared memory.
+// Attention: the list of work tiles that persistent CTAs share, as each of them keeps it in shared memory.
 //
 // The list consists of entries, each with the number of work tiles before it. Of a batch that fits, an entry is a
 // sequence, and sequences are sorted by length, longest first. Of a larger one, an entry is a group of neighbours in
@@ -9,7 +9,6 @@
 // CTAs. Where that is not enough, work tiles are single tiles: see pairs_pay.
 #pragma once
 #include "attention/sequence.cuh"
-#include "attention/sm90_forward/shared.cuh"
 
 namespace sm90 {
 

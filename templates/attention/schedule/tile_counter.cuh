@@ -1,4 +1,4 @@
-// Attention backward on Hopper: how CTAs take the next work tile of a list, whichever of them is free.
+// Attention backward: how CTAs take the next work tile of a list, whichever of them is free.
 #pragma once
 #include "common/schedule/semaphore.cuh"
 
