@@ -21,14 +21,14 @@ constexpr const char* kBundleFormat = "hstujit-bundle-1";
 
 bool is_zstd(std::string_view bytes) { return bytes.starts_with(kZstdMagic); }
 
-// What a bundle says of itself.
+// The manifest: bytes that follow it and their digest.
 struct Manifest {
   int64_t files = -1;  // -1: nothing
   std::string sha256;
   size_t end = 0;  // where what it tells of begins
 };
 
-// That of an archive of `size` bytes, of which `head` is the first ones, at least those of the manifest.
+// Reads the manifest of an archive of `size` bytes, of which `head` is the first ones, at least those of the manifest.
 Result<Manifest> read_manifest(std::string_view head, size_t size) {
   const Result<TarEntry> first = head.empty() ? Status(Code::kIo, "it is empty") : read_tar_entry(head, 0, size);
   if (!first.ok()) return first.status();

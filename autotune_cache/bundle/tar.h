@@ -18,7 +18,7 @@ struct TarEntry {
 
 // kInvalidArgument when the name has more than 100 characters.
 Status append_to_tar(std::string& tar, std::string_view name, std::string_view bytes);
-// What an archive ends with.
+// Writes the end of an archive.
 void finish_tar(std::string& tar);
 
 // The entry whose header is at byte `at`, which refers to `tar`. kIo with what is wrong when there is none, or not

@@ -67,8 +67,8 @@ Result<SeenArtifact> see_once(const Folder& folder, const ArtifactFiles& files, 
   return seen;
 }
 
-// What `look` finds in the entry's folder. Between a writer's two renames, or a pruner's two removals, the files do not
-// match: it looks again.
+// The result of `look` at the entry's folder. Between a writer's two renames, or a pruner's two removals, the files do
+// not match: it looks again.
 template <typename Look>
 auto look_twice(const CacheTree& tree, std::string_view arch, std::string_view digest, const Look& look)
     -> decltype(look(std::declval<const Folder&>(), std::declval<const ArtifactFiles&>(), arch, digest)) {

@@ -16,7 +16,7 @@
 
 namespace hstujit {
 
-// Of the notes that may lie beside an entry: texts for people, which nothing here reads.
+// Extensions of the notes that may lie beside an entry: texts for people, which nothing here reads.
 inline constexpr std::string_view kNoteExtensions[] = {".mlir", ".cu", ".log"};
 
 struct ArtifactFiles {
@@ -43,7 +43,7 @@ Result<LoadedArtifact> load_artifact(const CacheTree& tree, std::string_view arc
 Result<LoadedArtifact> check_artifact(std::string_view metadata, std::string cubin, std::string_view arch,
                                       std::string_view digest);
 
-// What can be said of an entry without its cubin's bytes. `bytes` are those of both files.
+// Facts about an entry that need no bytes of its cubin. `bytes` are those of both files.
 struct SeenArtifact {
   ArtifactMetadata metadata;
   uint64_t bytes = 0;
@@ -70,7 +70,7 @@ void for_each_artifact_file(const CacheTree& tree,
 void for_each_item(const CacheTree& tree, const std::function<void(const CacheItem&)>& visit);
 // The path of a folder that does not count, with all that is in it; nothing for any other item.
 std::optional<std::string> folder_passed_over(const CacheTree& tree, const CacheItem& item);
-// Of the folder of cubins that the item is, or lies in; empty for any other item.
+// The arch of the folder of cubins that the item is, or lies in; empty for any other item.
 std::string arch_of(const CacheItem& item);
 
 // The digest of a file named "<digest><extension>"; nothing for any other name.

@@ -34,7 +34,7 @@ ArtifactKey key_from_json(const Json& json) {
   return key;
 }
 
-// Of what a compiler says about a kernel: people read these numbers, and programs add them up.
+// Figures of a compiler about a kernel: people read these numbers, and programs add them up.
 Status check_resources(const Json& resources) {
   if (!resources.is_object()) return Status(Code::kIo, "its resources are no JSON object");
   constexpr int64_t kMaxBytes = 1LL << 31;
@@ -65,7 +65,7 @@ Status check_resources(const Json& resources) {
   return {};
 }
 
-// What tables and sentences show of an entry.
+// Texts of an entry that tables and sentences show.
 Status check_texts(const ArtifactInfo& info) {
   constexpr size_t kLongest = 256;
   for (const auto& [name, text] :

@@ -13,7 +13,7 @@
 
 namespace hstujit {
 
-// What the writer tells about a cubin beyond its key.
+// Facts about a cubin beyond its key, from its writer.
 struct ArtifactInfo {
   std::string kernel;            // the extern "C" symbol
   std::string nvrtc;             // version of the compiler: "13.0"

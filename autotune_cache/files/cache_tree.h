@@ -22,7 +22,7 @@
 
 namespace hstujit {
 
-// What lies in a folder of the cache.
+// An item in a folder of the cache.
 struct CacheItem {
   std::filesystem::path name;  // below the root: "v1/sm_90a/3f/3f0c….json"
   Status problem;              // why a look-up passes it over; kOk for a file that it would read

@@ -37,7 +37,7 @@ Result<Json> parse_checked_json(std::string_view text, std::string_view format, 
   if (!parsed.ok()) return Status(Code::kIo, parsed.status().message());
   if (!parsed->is_object()) return Status(Code::kIo, "it is no JSON object");
   Json object = std::move(parsed).value();
-  // What the file says is not shown: it may be any file of this user.
+  // Shows nothing of the file: it may be any file of this user.
   if (text_member(object, "format") != format)
     return Status(Code::kIo, fmt::format("its format is not {}", quote(format)));
   std::string said = text_member(object, "checksum");

@@ -1,4 +1,4 @@
-// What the first bytes of a cubin say, as far as the cache looks.
+// The first bytes of a cubin, as far as the cache looks at them.
 #pragma once
 
 #include <cstddef>

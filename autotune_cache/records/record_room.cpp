@@ -15,7 +15,7 @@
 namespace hstujit {
 namespace {
 
-// Of a part of a file on one line.
+// The size of a part of a file on one line.
 struct Extent {
   size_t values = 0;
   size_t bytes = 0;
@@ -35,7 +35,7 @@ size_t count_values(const Json& json) {
 
 Extent extent_of(const Json& json) { return {count_values(json), dump_json(json).size() + 1}; }  // with a comma
 
-// What a record has beside its findings; nothing when that alone is too much.
+// The size of a record without its findings; none when that alone is too much.
 std::optional<Extent> extent_of_rest(const TuningRecord& record) {
   TuningRecord rest;
   rest.key = record.key;

@@ -1,4 +1,4 @@
-// What tuning found out about one problem on one device: every candidate's time, every rejection, and the winner.
+// The findings of tuning about one problem on one device: every candidate's time, every rejection, and the winner.
 //
 // A config's newest finding counts. A newer time ends its rejection. A newer permanent rejection ends all of its
 // times, those of other sources and workloads, too: a kernel just found to be wrong may not win by a time of its past.
@@ -31,9 +31,9 @@ inline constexpr int kTuningSchema = 2;
 
 inline constexpr int64_t kMostRows = int64_t{1} << 40;  // of a workload; a record with more says nothing of them
 
-// What a look-up knows when it asks for a winner. `bucket` is the quantised max_seq_len: lookup and tuning quantise it
-// by the same function. The lengths of a batch are not in it, since nobody knows them before the launch: they are the
-// workload of a timing.
+// All that a look-up knows when it asks for a winner. `bucket` is the quantised max_seq_len: lookup and tuning quantise
+// it by the same function. The lengths of a batch are not in it, since nobody knows them before the launch: they are
+// the workload of a timing.
 struct TuningKey {
   std::string op;
   std::string spec;  // key_text of compiler/spec/op_spec.h
@@ -52,7 +52,8 @@ struct TuningKey {
 // 64 hexadecimal digits over the named fields.
 std::string tuning_digest(const TuningKey& key);
 
-// What a candidate was timed alternately with. Clocks drift by some percent from run to run, and both meet the same.
+// The kernel that a candidate was timed alternately with. Clocks drift by some percent from run to run, and both meet
+// the same.
 struct TimingBaseline {
   RecordedConfig config;      // none: unknown, as in records of libraries before this field
   std::string source_digest;  // as the candidate's
@@ -108,8 +109,8 @@ struct TuningRecord {
   // The timing of a config on a workload, whatever source it is of; null when it has none. Without one: the record's.
   const TimedCandidate* timing(const RecordedConfig& config, std::string_view on_workload) const;
   const TimedCandidate* timing(const RecordedConfig& config) const { return timing(config, workload); }
-  // What median_us and spread_us of a timing are multiplied by before they are compared: they become what they would
-  // have been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
+  // The factor of median_us and spread_us of a timing before they are compared: they become what they would have
+  // been when the timing's baseline was timed last. Two timings of one baseline (config and source) are so
   // compared by their ratios to it. 1 when the baseline is unknown.
   double drift(const TimedCandidate& timing) const;
   // timings(), each multiplied by its drift().
@@ -134,7 +135,7 @@ RecordedConfig select_winner(const TuningRecord& record, const TimingFilter& com
 // one, unless `older`'s has more than four times its rows. The winner is that one's, whose run knew which sources are
 // of today; when it has none, or none with a time on that workload, all times compete. The keys must be equal:
 // kInvalidArgument otherwise.
-// What no reader would take is left out: as many of the older findings as exceed the limits of a record
+// Leaves out as much as no reader would take: as many of the older findings as exceed the limits of a record
 // (record_room.h). `left_out`, unless it is null, is their number.
 Result<TuningRecord> merge_records(const TuningRecord& older, const TuningRecord& newer, size_t* left_out = nullptr);
 

@@ -22,7 +22,7 @@ constexpr double kLongestTime = 1e12;  // twelve days
 bool is_time(double value) { return value >= kShortestTime && value <= kLongestTime; }
 bool is_spread(double value) { return value >= 0 && value <= kLongestTime; }
 
-// Of "winner" and "heuristic", which an unfinished run has not: a config, and the times where it was timed.
+// Checks "winner" and "heuristic", which an unfinished run has not: a config, and the times where it was timed.
 Status check_choice(const Json& record, const std::string& name) {
   HSTUJIT_RETURN_IF_ERROR(check_filled_object(record, "", name.c_str()));
   const auto choice = record.find(name);
@@ -89,7 +89,7 @@ Result<Json> choice_to_json(const TuningRecord& record, const RecordedConfig& co
   return json;
 }
 
-// Of a record that is no merge's: written before the rule that no config has both.
+// Mends a record that is not a merge's: written before the rule that no config has both.
 void drop_ended_times(TuningRecord* record) {
   MergedList timed(record->timed);
   for (const TuningRejection& candidate : record->rejected) {

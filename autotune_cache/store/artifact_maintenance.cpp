@@ -76,7 +76,7 @@ std::vector<Candidate> find_candidates(const CacheTree& tree, Status& unread) {
   return candidates;
 }
 
-// Those that a writer or a pruner left when it died on the way; returns how many.
+// Removes what a writer or a pruner left when it died on the way; returns how many files.
 int64_t remove_abandoned(const CacheTree& tree, std::vector<Candidate>& candidates) {
   return static_cast<int64_t>(std::erase_if(candidates, [&](const Candidate& entry) {
     return !entry.complete && is_older_than(entry.last_used, kLeftoverAge) &&

@@ -1,4 +1,4 @@
-// What an ArtifactStore remembers within its process.
+// The memory of an ArtifactStore within its process.
 #pragma once
 
 #include <mutex>

@@ -92,7 +92,7 @@ class ArtifactStore {
   // Reads everything of every layer, tuning records too. Anything that a look-up would not accept has a problem.
   std::vector<VerifiedFile> verify() const;
 
-  // Of the user directory. Entries that this store found or put stay, whatever the request.
+  // Prunes the user directory. Entries that this store found or put stay, whatever the request.
   PruneReport prune(const PruneRequest& request);
 
   const CacheLayers& layers() const { return layers_; }

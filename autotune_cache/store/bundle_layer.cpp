@@ -14,7 +14,7 @@
 namespace hstujit {
 namespace {
 
-// What a name of a bundle says.
+// The parts of a name in a bundle.
 struct EntryName {
   enum class Kind { kMetadata, kCubin, kRecord, kChoice };
   Kind kind = Kind::kCubin;

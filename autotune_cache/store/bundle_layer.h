@@ -30,7 +30,7 @@ class BundleLayer : public CacheLayer {
   std::vector<StoredChoice> choices(Status* failure = nullptr) const;
   std::vector<VerifiedFile> verify() const;
   std::vector<VerifiedFile> folders_passed_over() const;
-  // Of its contents; empty where it is no bundle.
+  // The digest of its contents; empty where it is no bundle.
   std::string sha256() const;
 
  private:
@@ -40,7 +40,7 @@ class BundleLayer : public CacheLayer {
   Status check_head(std::string_view head, uint64_t size) const;
   Status no_bundle(const Status& status) const;  // with the file's name
   Result<std::shared_ptr<const Bundle>> load() const;
-  // What the bundle has under that name, with the limits of a look-up in a directory: kNotFound when it has nothing,
+  // The bytes of that name in the bundle, with the limits of a look-up in a directory: kNotFound when it has nothing,
   // kIo when that is larger than `max` bytes.
   Result<std::string_view> file(const std::filesystem::path& name, size_t max) const;
 

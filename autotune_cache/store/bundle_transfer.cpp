@@ -44,7 +44,8 @@ bool is_frozen(const ChoiceRecord& choice) { return kind_of(choice.source) == Ch
 // Whether it is that of one process alone: earlier libraries noted those.
 bool is_of_a_process(const ChoiceRecord& choice) { return kind_of(choice.source) == ChoiceKind::kOverride; }
 
-// Of what the system fails to read (is_system_failure): nothing is put in its place, and nothing done without it.
+// The status of what the system fails to read (is_system_failure): nothing is put in its place, and nothing done
+// without it.
 Status unread(const Status& status, const std::string& directory, std::string_view what) {
   return status.with_context(
       fmt::format("{} of the cache directory {} cannot be read, and stays", what, quote(directory)));
@@ -66,7 +67,7 @@ Result<bool> is_overtaken(const StoredChoice& stored, const CacheLayers& consult
   return false;
 }
 
-// Of several for one key: those that decide on this machine, too, before those that it has only noted.
+// Exports, of several for one key, those that decide on this machine, too, before those that it has only noted.
 Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std::string>& ops,
                                const CacheLayers& consulted, Files& files) {
   int64_t count = 0;

@@ -37,14 +37,14 @@ class CacheLayer {
   CacheLayer(const CacheLayer&) = delete;
   CacheLayer& operator=(const CacheLayer&) = delete;
 
-  // What logs and reports call it.
+  // The name in logs and reports.
   const std::string& path() const { return path_; }
   virtual bool writable() const = 0;
   // Whether it is only read and is not there: somebody named it who expected something in it.
   virtual bool missing() const { return false; }
   // Its files, where it is a directory; null otherwise.
   virtual const CacheTree* tree() const { return nullptr; }
-  // What keeps the whole layer from being used, if anything does. Nothing that is there is no trouble.
+  // The reason why the whole layer is not used, if there is one. Nothing that is there is no trouble.
   virtual Status health() const = 0;
 
   // kNotFound when there is none; kIo with the reason when there is one that must not be used; a failure of the system,
@@ -55,7 +55,7 @@ class CacheLayer {
 
   // Whether what it gives is kept in the user directory, so that the next process need not ask for it.
   virtual bool remote() const { return false; }
-  // What this process has made, for a layer that passes it on. Returns at once.
+  // Takes what this process has made, for a layer that passes it on. Returns at once.
   virtual void offer(const ArtifactMetadata& /*metadata*/, const std::string& /*digest*/,
                      std::string_view /*cubin*/) const {}
   virtual void offer(const TuningRecord& /*record*/) const {}

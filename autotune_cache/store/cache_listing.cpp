@@ -7,7 +7,7 @@
 namespace hstujit {
 namespace {
 
-// What `list` gives of a directory or a bundle; nothing of a layer that lists none.
+// Items that `list` gives of a directory or a bundle; none of a layer that lists none.
 template <typename List>
 auto listed(const CacheLayer& layer, const List& list) -> decltype(list(std::declval<const DirectoryLayer&>())) {
   if (const auto* const directory = dynamic_cast<const DirectoryLayer*>(&layer)) return list(*directory);

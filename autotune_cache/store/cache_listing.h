@@ -47,7 +47,7 @@ std::vector<VerifiedFile> verify_layer(const CacheLayer& layer);
 // The folders that a look-up passes over with everything in them, or the root. Lists have nothing of them.
 std::vector<VerifiedFile> folders_passed_over(const CacheLayer& layer);
 
-// What `list`, one of these, gives of every layer, in the layers' order.
+// Items that `list`, one of these, gives of every layer, in the layers' order.
 template <typename Item, typename... Failure>
 std::vector<Item> gather(const CacheLayers& layers, std::vector<Item> (*list)(const CacheLayer&, Failure*...)) {
   std::vector<Item> all;

@@ -22,7 +22,7 @@ constexpr const char* kNoMetadata = "it has no metadata; prune removes it after 
 constexpr const char* kMisplaced = "it lies in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
 
-// What is bad is judged as often, with a pause before each look but the first: others may be between the two files of
+// A bad file is judged as often, with a pause before each look but the first: others may be between the two files of
 // an entry.
 constexpr int kJudgements = 3;
 constexpr std::chrono::milliseconds kPauseToJudge{50};
@@ -42,7 +42,7 @@ Status expect_metadata(const CacheTree& tree, const fs::path& name) {
   return status.with_context("its metadata is passed over");
 }
 
-// What is wrong with a file in the folders of cubins.
+// The problem of a file in the folders of cubins.
 Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const CacheItem& item) {
   if (!item.problem.ok()) return item.problem;
   if (is_abandoned_temporary(item.name)) return bad(kAbandoned);
@@ -63,7 +63,7 @@ Status problem_of_artifact(const CacheTree& tree, const std::string& arch, const
   return bad(kForeign);
 }
 
-// What is wrong with a file in the folders of tuning records, or of choices: `place` says where that of a digest lies,
+// The problem of a file in the folders of tuning records, or of choices: `place` says where that of a digest lies,
 // and `find` reads it.
 template <typename Place, typename Find>
 Status problem_of_text(const CacheItem& item, const Place& place, const Find& find) {
@@ -89,7 +89,7 @@ bool is_gone(const CacheTree& tree, const fs::path& name) {
   return status.code() == Code::kNotFound;
 }
 
-// What is wrong with a file that a walk has come across.
+// The problem of a file that a walk has come across.
 using Judge = std::function<Status(const CacheItem&)>;
 
 // A folder that does not count is none.
@@ -102,7 +102,7 @@ Result<std::string> read_text(const CacheTree& tree, const fs::path& name, size_
   return folder->read(name.filename(), max);
 }
 
-// Those that `find` reads, of the files below `folder` that are in their `place`, by digest.
+// Entries that `find` reads, of the files below `folder` that are in their `place`, by digest.
 template <typename Stored, typename Place, typename Find>
 std::vector<Stored> stored_texts(const CacheTree& tree, const fs::path& folder, const Place& place, const Find& find,
                                  Status* failure) {

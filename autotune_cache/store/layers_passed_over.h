@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of the layers on this machine, those that a look-up passes over as a whole, and why: by path, with one sentence. The
+// Layers on this machine that a look-up passes over as a whole, and why: by path, with one sentence. The
 // directory that is written need not exist.
 std::vector<VerifiedFile> layers_passed_over(const CacheLayers& layers);
 

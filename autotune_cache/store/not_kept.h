@@ -1,4 +1,4 @@
-// What a store could not write into the user directory, so that whoever is there to fill a cache can say so.
+// Entries that a store could not write into the user directory, so that whoever is there to fill a cache can say so.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class NotKept {
     const std::lock_guard lock(mutex_);
     reasons_.erase(digest);
   }
-  // Of the last attempt; empty where that has kept it.
+  // The reason of the last attempt; empty where that has kept it.
   std::string reason(const std::string& digest) const {
     const std::lock_guard lock(mutex_);
     const auto found = reasons_.find(digest);

@@ -9,7 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a look-up says of an entry in `folder`, and where it says that there is none, what is wrong with the folder.
+// The answer of a look-up about an entry in `folder`, and where it says that there is none, what is wrong with the
+// folder.
 Status whole_answer(const CacheLayer& layer, const Status& found, const fs::path& folder) {
   if (found.code() != Code::kNotFound || layer.tree() == nullptr || !layer.tree()->problem().ok()) return found;
   const Status opened = layer.tree()->open(folder).status();

@@ -38,8 +38,8 @@ class TuningDatabase {
   using UsableRecord = std::function<bool(const TuningRecord&)>;
   std::optional<TuningRecord> find(const TuningKey& key, const UsableRecord& usable, Keep keep = Keep::kFound);
 
-  // What decides the key: of the first layer that has anything to say, an exported choice, or else the record. A choice
-  // that was itself a guess comes after the record. One of both is there.
+  // Finds what decides the key: of the first layer that has anything to say, an exported choice, or else the record. A
+  // choice that was itself a guess comes after the record. One of both is there.
   struct Decision {
     std::optional<TuningRecord> record;
     std::optional<ChoiceRecord> choice;
@@ -83,7 +83,7 @@ class TuningDatabase {
   // `failure`, unless it is null, is that of the system (is_system_failure) to read the directory that is written.
   std::optional<Found> look_up(const TuningKey& key, const UsableRecord& usable, bool ask_remote,
                                Status* failure = nullptr);
-  // Of this machine, before something is put in its place: a failure that passes is none.
+  // Looks up on this machine, before something is put in its place: a failure that passes is none.
   std::optional<Found> look_up_here(const TuningKey& key, Status* failure);
   TuningRecord kept(Found found, Keep keep);
   std::optional<ChoiceRecord> find_choice_in(const CacheLayer& layer, const std::string& digest,

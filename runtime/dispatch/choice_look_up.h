@@ -9,7 +9,7 @@
 
 namespace hstujit {
 
-// What a kernel is wanted for.
+// The problem that a kernel is wanted for.
 struct Wanted {
   const OpSpec& spec;
   Direction direction;

@@ -37,7 +37,7 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
   return {};
 }
 
-// What HSTUJIT_FROZEN says.
+// The choice that HSTUJIT_FROZEN says.
 Result<KernelChoice> frozen_choice(const FrozenChoices& frozen, const Wanted& wanted) {
   KernelChoice choice;
   const KernelConfig* config = nullptr;

@@ -38,7 +38,7 @@ struct KernelSharedOf<Base, Config, kTiles, true> {
   using Type = PackedSharedOf<Base, Config, kTiles>;
 };
 
-// Of 16-bit floats: infinity, and the smallest NaN is above it.
+// Bits of infinity as a 16-bit float, and the smallest NaN is above it.
 template <bool kBf16>
 constexpr u32 kInfinityBits = kBf16 ? 0x7f80 : 0x7c00;
 

@@ -21,7 +21,7 @@ __device__ __forceinline__ int work_tiles_of(int row_tiles, bool paired) {
   return paired ? (row_tiles + 1) / 2 : row_tiles;
 }
 
-// Of all heads of a sequence.
+// Work tiles of all heads of a sequence.
 template <class Spec>
 __device__ __forceinline__ u32 work_tiles_of_heads(int row_tiles, bool paired) {
   const i64 work_tiles = static_cast<i64>(work_tiles_of(row_tiles, paired)) * Spec::kHeads;
@@ -301,7 +301,7 @@ struct Place {
   SequenceWords<Offset> words;
 };
 
-// What a lane's sequence of a group says, the sequences from `first` on; of none beyond the batch.
+// The words of a lane's sequence of a group, the sequences from `first` on; of none beyond the batch.
 template <class Spec, class Params>
 __device__ __forceinline__ auto load_group_words(const Params& params, int first) {
   const int b = first + static_cast<int>(threadIdx.x % 32);

@@ -1,5 +1,5 @@
-// What a warp gives back through an mbarrier. compute-sanitizer's racecheck takes a barrier to order the accesses of
-// those threads only that arrive, so for it every lane arrives.
+// Arrivals of a warp at an mbarrier, by which it gives something back. compute-sanitizer's racecheck takes a barrier to
+// order the accesses of those threads only that arrive, so for it every lane arrives.
 #pragma once
 #include "common/ptx/barrier.cuh"
 
@@ -9,7 +9,7 @@ namespace sm90 {
 template <bool kLanesArrive>
 constexpr int kArrivalsPerWarp = kLanesArrive ? 32 : 1;
 
-// Of a warp whose lanes have come together.
+// Arrives for a warp whose lanes have come together.
 template <bool kLanesArrive>
 __device__ __forceinline__ void arrive_as_warp(u64& barrier) {
   if (kLanesArrive || threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&barrier));
