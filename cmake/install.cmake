@@ -80,8 +80,8 @@ install(FILES ${PROJECT_BINARY_DIR}/hstujit-config.cmake ${PROJECT_BINARY_DIR}/h
 # Read by the library after every cache directory; runtime/engine/shipped_records.h has the way there.
 add_dependencies(hstujit hstujit_records hstujit_bundle_library)  # whoever builds the library alone can install it
 install(DIRECTORY ${PROJECT_BINARY_DIR}/records DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT runtime)
-set(records ${PROJECT_SOURCE_DIR}/autotune_cache/records)
-install(FILES ${records}/README.md ${records}/common.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit/records
+set(shipped ${PROJECT_SOURCE_DIR}/autotune_cache/shipped)
+install(FILES ${shipped}/README.md ${shipped}/common.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit/records
         COMPONENT runtime)
 
 # The .pc file finds its prefix from where it lies, so that an installed tree may be moved.

@@ -13,7 +13,7 @@ set(HSTUJIT_FOLDER_spec compiler/spec)
 set(HSTUJIT_FOLDER_plan compiler/plan)
 set(HSTUJIT_FOLDER_templates templates)
 set(HSTUJIT_FOLDER_skeletons templates)
-set(HSTUJIT_FOLDER_bundle autotune_cache/bundle_library)
+set(HSTUJIT_FOLDER_bundle autotune_cache/bundle/library)
 set(HSTUJIT_FOLDER_cache autotune_cache)
 set(HSTUJIT_FOLDER_ir compiler/ir)
 set(HSTUJIT_FOLDER_passes compiler/passes)
@@ -45,6 +45,7 @@ set(HSTUJIT_ALLOWED_operations support generator spec plan templates skeletons c
 set(HSTUJIT_ALLOWED_tools support)
 
 # The folders of a layer where they have an order, too: a file includes headers of its own folder and of those before it.
+set(HSTUJIT_PARTS_cache files records choice bundle store remote)
 set(HSTUJIT_PARTS_runtime driver launch engine dispatch capi)
 set(HSTUJIT_PARTS_operations tuning/data tuning/timing tuning/worker tuning/tuner configs api)
 
@@ -52,7 +53,7 @@ set(HSTUJIT_PARTS_operations tuning/data tuning/timing tuning/worker tuning/tune
 set(HSTUJIT_LINK_ONLY_plan skeletons)
 
 # Headers that describe a boundary between products: the other side of it may include them.
-set(HSTUJIT_BOUNDARY_HEADERS autotune_cache/bundle_library/bundle_api.h compiler/driver/compiler_api.h
+set(HSTUJIT_BOUNDARY_HEADERS autotune_cache/bundle/library/bundle_api.h compiler/driver/compiler_api.h
     compiler/host/host_api.h operations/api/operations_api.h operations/api/worker_api.h)
 
 # Fails the configuration unless layer `name` may use every layer of the remaining arguments.

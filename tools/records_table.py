@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of autotune_cache/records/README.md: how many records are shipped, by operator, direction and GPU.
+"""Writes the table of autotune_cache/shipped/README.md: how many records are shipped, by operator, direction and GPU.
 
     tools/records_table.py            rewrite the block between the markers records:begin and records:end
     tools/records_table.py --check    exit 1, with the difference, when it is not what would be written
@@ -43,7 +43,7 @@ def render(folder):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the table is out of step")
-    parser.add_argument("--records", type=pathlib.Path, default=ROOT / "autotune_cache" / "records")
+    parser.add_argument("--records", type=pathlib.Path, default=ROOT / "autotune_cache" / "shipped")
     options = parser.parse_args(arguments)
 
     page = options.records / "README.md"

@@ -23,7 +23,7 @@ namespace {
 
 constexpr long kSlowBytesPerSecond = 1024;
 constexpr size_t kIdleConnections = 16;
-// Of one answer: of all its lines before and behind the body. libcurl keeps them, and bounds those behind it by
+// Bytes of one answer: of all its lines before and behind the body. libcurl keeps them, and bounds those behind it by
 // nothing.
 constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 
@@ -174,7 +174,7 @@ Result<std::unique_ptr<HttpClient>> HttpClient::open(const RemoteUrl& url, const
 
 namespace {
 
-// What libcurl reads and writes during a request.
+// State that libcurl reads and writes during a request.
 struct Exchange {
   std::string url;
   std::array<char, CURL_ERROR_SIZE> reason = {};

@@ -21,10 +21,10 @@ constexpr int kNotImplemented = 501;
 // One damaged entry is no reason to leave the others alone, and the next upload replaces it.
 constexpr int kWrongAnswersBorne = 2;
 
-// Of a PUT into a collection that is missing: WebDAV's, some object stores', and nginx's.
+// Answers to a PUT into a collection that is missing: WebDAV's, some object stores', and nginx's.
 bool lacks_collection(int status) { return status == kConflict || status == kNotThere || status == kServerError; }
 
-// Of a PUT: the next one will fare no better. Redirects are among them.
+// Answers to a PUT after which the next one fares no better. Redirects are among them.
 bool is_refusal(int status) {
   if (status == kRequestTimeout || status == kTooManyRequests) return false;
   return (status >= 300 && status < kServerError) || status == kNotImplemented;

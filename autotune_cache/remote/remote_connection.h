@@ -36,7 +36,7 @@ class RemoteConnection {
     uint64_t attempt = 0;
     bool slow = false;
   };
-  // Of "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
+  // Gets "/ac/<digest>" or "/cas/<digest>". kNotFound when the remote has none, kIo when it is left alone or has failed
   // just now, which is logged already, and kOutOfMemory where there is no memory for its answer. What it gave is
   // nobody's before accept or distrust. `first`: what the same entry began with, when this is another part of it.
   Result<Fetched> get(const std::string& path, size_t max_bytes, const std::atomic<bool>* stop = nullptr,
@@ -59,7 +59,7 @@ class RemoteConnection {
   // Null when there is no libcurl, which is logged once.
   HttpClient* client();
   void failed(uint64_t attempt, const std::string& kind, const std::string& path, std::string_view reason);
-  // Of an answer that is as it should be. A slow one costs whoever waits for it more than it is worth.
+  // Takes note of an answer that is as it should be. A slow one costs whoever waits for it more than it is worth.
   void answered(uint64_t attempt, const std::string& path, bool slow);
   void log_once(const std::string& kind, std::string_view event, const std::string& path, std::string_view reason);
   HttpAnswer put_once(const std::string& path, std::string_view body, const std::atomic<bool>* stop);

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "autotune_cache/artifact_files.h"
-#include "autotune_cache/cache_key.h"
+#include "autotune_cache/files/artifact_files.h"
+#include "autotune_cache/files/cache_key.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 

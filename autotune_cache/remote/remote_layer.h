@@ -12,9 +12,9 @@
 #include <string>
 #include <unordered_set>
 
-#include "autotune_cache/cache_layer.h"
 #include "autotune_cache/remote/remote_connection.h"
 #include "autotune_cache/remote/upload_queue.h"
+#include "autotune_cache/store/cache_layer.h"
 #include "compiler/support/env.h"
 #include "compiler/support/log.h"
 

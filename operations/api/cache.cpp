@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "compiler/spec/step_operators.h"
 #include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"
@@ -102,7 +102,7 @@ Json records_json(Engine& engine, const std::vector<StoredRecord>& stored_record
                        {"device", record.key.device},
                        {"bucket", record.key.bucket},
                        {"workload", record.workload},
-                       {"winner", json_or_null(record.winner)},
+                       {"winner", json_or_null(record.winner.text())},
                        {"timed", record.timed.size()},
                        {"rejected", record.rejected.size()},
                        {"environment", record.environment}});
@@ -122,7 +122,7 @@ Json choices_json(const std::vector<StoredChoice>& stored_choices) {
                        {"direction", choice.key.direction},
                        {"device", choice.key.device},
                        {"bucket", choice.key.bucket},
-                       {"config", json_or_null(choice.config)},
+                       {"config", json_or_null(choice.config.text())},
                        {"from", to_string(choice.source)},
                        {"exported", choice.exported}});
     write_restriction(choices.back(), choice.key);
@@ -154,7 +154,7 @@ hstujit_status hstujit_operations_cache_list(hstujit_context* context, hstujit_t
     uint64_t bytes = 0;
     for (const StoredArtifact& artifact : artifacts) bytes += artifact.bytes;
     Json not_read = Json::array();
-    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &passed_over))
+    for (const VerifiedFile& folder : gather(engine.tuning().layers(), &folders_passed_over))
       not_read.push_back({{"path", as_utf8(folder.path)}, {"problem", folder.problem}});
     const Json json = {{"bytes", bytes},
                        {"kernels", kernels_json(engine, artifacts)},
@@ -172,7 +172,7 @@ hstujit_status hstujit_operations_cache_verify(hstujit_context* context, hstujit
     Json bad = Json::array();
     size_t files = 0;
     // The database's layers are the kernels' and the installed records.
-    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &verify)) {
+    for (const VerifiedFile& file : gather(context->engine->tuning().layers(), &verify_layer)) {
       if (file.unread) return Status(Code::kOutOfMemory, file.problem + "; nothing is said about the cache");
       ++files;
       if (!file.problem.empty()) bad.push_back({{"path", as_utf8(file.path)}, {"problem", file.problem}});

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "autotune_cache/layers_passed_over.h"
+#include "autotune_cache/store/layers_passed_over.h"
 #include "compiler/spec/limits.h"
 #include "compiler/support/run_limits.h"
 #include "operations/api/operations_api.h"

@@ -12,8 +12,8 @@
 #include <functional>
 #include <system_error>
 
-#include "autotune_cache/artifact_files.h"
-#include "autotune_cache/cache_listing.h"
+#include "autotune_cache/files/artifact_files.h"
+#include "autotune_cache/store/cache_listing.h"
 #include "compiler/support/folder.h"
 #include "compiler/support/text.h"
 #include "compiler/support/trust.h"
@@ -154,7 +154,7 @@ std::vector<Finding> entry_findings(const CacheLayer& layer) {
   size_t files = 0;
   PassedOverFiles damaged;
   PassedOverFiles distrusted;
-  for (const VerifiedFile& file : verify(layer)) {
+  for (const VerifiedFile& file : verify_layer(layer)) {
     if (file.unread) {
       return {{Severity::kWarning, "cache",
                fmt::format("the files in {} cannot be checked: {}", quote(layer.path()), file.problem),

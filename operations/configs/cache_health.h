@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/cache_layer.h"
+#include "autotune_cache/store/cache_layer.h"
 
 namespace hstujit {
 

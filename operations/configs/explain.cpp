@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "autotune_cache/layers_passed_over.h"
-#include "autotune_cache/refused_entries.h"
+#include "autotune_cache/store/layers_passed_over.h"
+#include "autotune_cache/store/refused_entries.h"
 #include "compiler/plan/skeleton.h"
 #include "compiler/support/json.h"
 #include "compiler/support/memory.h"

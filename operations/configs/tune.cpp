@@ -21,8 +21,8 @@ namespace hstujit {
 namespace {
 
 // All fields of a config of a record; the text as it is when this library does not know it.
-Json config_json(const std::string& text) {
-  Json json = json_or_null(text);
+Json config_json(const RecordedConfig& recorded) {
+  Json json = json_or_null(recorded.text());
   const auto config = parse_kernel_config(json);
   return config.ok() ? to_json(*config) : json;
 }

@@ -1,12 +1,11 @@
-// Which config a problem gets: the tuning database's winner for its bucket or what a bundle says, else that of another
-// number of heads, else the winner of the nearest device that has one, else what the bucket's other batches have
-// (batch_classes.h), else the heuristic's.
+// Which config a problem gets: what is forced upon the process or frozen, else the tuning database's winner for its
+// bucket or what a bundle says, else what another key lends (choice_look_up.h), else the cost model's estimate.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "compiler/plan/search_space.h"
 #include "runtime/dispatch/problem_bucket.h"
 #include "runtime/engine/engine.h"
@@ -57,8 +56,5 @@ Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction
 // noted there already, and ends what this machine had noted before. One of HSTUJIT_OVERRIDE is not noted.
 void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const TuningKey& key,
                  const KernelChoice& choice);
-
-// The sentence of a choice by the cost model.
-std::string heuristic_why(const DeviceSpec& device, const KernelChoice& choice);
 
 }  // namespace hstujit

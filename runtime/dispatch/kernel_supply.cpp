@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/dispatch/choice_sentences.h"
 #include "runtime/dispatch/resource_rejection.h"
 
 namespace hstujit {
@@ -26,10 +27,10 @@ class Supplier {
         supply_(supply) {}
 
   Result<SuppliedKernel> supply(KernelChoice choice) {
-    const bool untried = choice.source == ChoiceSource::kHeuristic && !choice.remembered;
+    const bool untried = kind_of(choice.source) == ChoiceKind::kEstimated && !choice.remembered;
     HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel,
                              untried ? first_without_fault(std::move(choice)) : fetch(std::move(choice)));
-    const bool settled = kernel.choice.source != ChoiceSource::kHeuristic || kernel.choice.remembered;
+    const bool settled = kind_of(kernel.choice.source) != ChoiceKind::kEstimated || kernel.choice.remembered;
     // Under "fail" a process only reads.
     if (supply_ != Supply::kLook && settled && may_compile()) {
       note_choice(engine_, *spec_, direction_, tuning_key(*spec_, direction_, device_, bucket_, restriction_),

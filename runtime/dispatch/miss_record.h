@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "compiler/spec/config.h"
 #include "compiler/support/read_limits.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "autotune_cache/layers_passed_over.h"
+#include "autotune_cache/store/layers_passed_over.h"
 #include "compiler/spec/sequence_rows.h"
 #include "runtime/dispatch/kernel_op.h"
 #include "runtime/dispatch/program_op.h"

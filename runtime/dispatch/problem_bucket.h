@@ -9,7 +9,7 @@
 #include <compare>
 #include <string>
 
-#include "autotune_cache/batch_class.h"
+#include "autotune_cache/records/batch_class.h"
 #include "compiler/spec/config.h"
 #include "compiler/spec/sequence_rows.h"
 

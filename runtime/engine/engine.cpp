@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "autotune_cache/directory_layer.h"
 #include "autotune_cache/remote/remote_layer.h"
+#include "autotune_cache/store/directory_layer.h"
 #include "compiler/plan/kernel_config.h"
 #include "compiler/support/config_aliases.h"
 #include "compiler/support/files.h"

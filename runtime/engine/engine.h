@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "compiler/spec/length_bucket.h"
 #include "compiler/support/env.h"
 #include "compiler/support/json.h"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "autotune_cache/checked_json.h"
-#include "autotune_cache/member_types.h"
-#include "autotune_cache/tuning_key_json.h"
+#include "autotune_cache/files/checked_json.h"
+#include "autotune_cache/files/member_types.h"
+#include "autotune_cache/records/tuning_key_json.h"
 #include "compiler/support/file_kind.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "compiler/plan/kernel_config.h"
 #include "compiler/support/json.h"
 #include "runtime/engine/nearest_entry.h"

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <utility>
 
-#include "autotune_cache/artifact_files.h"
-#include "autotune_cache/cubin_header.h"
-#include "autotune_cache/refused_entries.h"
+#include "autotune_cache/files/artifact_files.h"
+#include "autotune_cache/files/cubin_header.h"
+#include "autotune_cache/store/refused_entries.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/plan/compile_options.h"
 #include "compiler/plan/skeleton.h"

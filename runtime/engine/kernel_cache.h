@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune_cache/artifact_store.h"
+#include "autotune_cache/store/artifact_store.h"
 #include "compiler/support/log.h"
 #include "compiler/support/recent_map.h"
 #include "runtime/engine/compile_slots.h"

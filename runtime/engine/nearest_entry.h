@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "autotune_cache/cache_listing.h"
+#include "autotune_cache/store/cache_listing.h"
 #include "compiler/spec/json_text.h"
 
 namespace hstujit {

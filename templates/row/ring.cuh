@@ -7,8 +7,8 @@
 #pragma once
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/bulk_copy.cuh"
-#include "common/sm90/pipeline.cuh"
-#include "common/sm90/release.cuh"
+#include "common/schedule/pipeline.cuh"
+#include "common/schedule/release.cuh"
 #include "row/elements.cuh"
 
 // A thread's elements of a row that stays in shared memory.

@@ -1,4 +1,4 @@
-#include "autotune_cache/artifact_store.h"
+#include "autotune_cache/store/artifact_store.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include <set>
 #include <thread>
 
-#include "autotune_cache/cache_tree.h"
+#include "autotune_cache/files/cache_tree.h"
 #include "cache_fixture.h"
 #include "tests/support/whole_file.h"
 

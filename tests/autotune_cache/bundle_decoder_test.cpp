@@ -1,10 +1,10 @@
 // Bundles that are zstd frames, by libhstujit_bundle.so and without it.
-#include "autotune_cache/bundle_decoder.h"
+#include "autotune_cache/bundle/bundle_decoder.h"
 
 #include <gmock/gmock.h>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/layers_passed_over.h"
+#include "autotune_cache/store/bundle_transfer.h"
+#include "autotune_cache/store/layers_passed_over.h"
 #include "cache_fixture.h"
 #include "tests/autotune_cache/zstd_frames.h"
 #include "tests/paths.h"

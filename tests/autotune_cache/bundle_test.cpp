@@ -1,11 +1,11 @@
-#include "autotune_cache/bundle.h"
+#include "autotune_cache/bundle/bundle.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/checked_json.h"
-#include "autotune_cache/tar.h"
+#include "autotune_cache/bundle/tar.h"
+#include "autotune_cache/files/checked_json.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/read_limits.h"
@@ -121,7 +121,7 @@ TEST_F(BundleTest, ImportedTimingsJoinThoseThatAreThere) {
   EXPECT_EQ(report->changed_records, 1);
   const auto merged = TuningDatabase(at("user"), log()).find(mine.key);
   EXPECT_EQ(merged->timed.size(), 2u);
-  EXPECT_TRUE(same_config(merged->winner, R"({"block_m":128})"));
+  EXPECT_EQ(merged->winner.text(), R"({"block_m":128})");
 }
 
 TEST_F(BundleTest, ABundleIsALayer) {
@@ -184,7 +184,7 @@ TEST_F(BundleTest, WantOfOpenFilesIsNoExportOfTheRest) {
 // Somebody expects something in it: a bundle without that would look whole.
 TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const CacheLayers layers = open_layers({.user = path("origin"), .read_only = {path("gone")}}, Log());
-  for (const auto list : {&passed_over, &verify}) {
+  for (const auto list : {&folders_passed_over, &verify_layer}) {
     std::vector<VerifiedFile> named = gather(layers, list);
     std::erase_if(named, [](const VerifiedFile& file) { return file.problem.empty(); });
     ASSERT_EQ(named.size(), 1u);
@@ -194,7 +194,7 @@ TEST_F(BundleTest, ADirectoryThatIsOnlyReadAndIsNotThereIsNamed) {
   const Status status = export_bundle(layers, {}, layers).status();
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_THAT(status.message(), HasSubstr("gone\" is not read: it does not exist"));
-  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &passed_over).empty()) << "nothing was written yet";
+  EXPECT_TRUE(gather(open_layers(at("gone"), Log()), &folders_passed_over).empty()) << "nothing was written yet";
 }
 
 TEST_F(BundleTest, ABadBundleIsOneWarningAndNoLayer) {

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "autotune_cache/artifact_store.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/artifact_store.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "shared_cache.h"
 
 namespace hstujit {

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <vector>
 
-#include "autotune_cache/artifact_files.h"
-#include "autotune_cache/artifact_store.h"
+#include "autotune_cache/files/artifact_files.h"
+#include "autotune_cache/store/artifact_store.h"
 #include "compiler/support/files.h"
 #include "tests/autotune_cache/samples.h"
 

@@ -1,4 +1,4 @@
-#include "autotune_cache/cache_key.h"
+#include "autotune_cache/files/cache_key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

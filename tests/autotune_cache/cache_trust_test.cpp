@@ -9,8 +9,8 @@
 #include <functional>
 #include <map>
 
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "tests/support/whole_file.h"
@@ -56,7 +56,7 @@ class CacheTrustTest : public CacheTest {
   }
   std::vector<std::string> passed_over(const CacheDirectories& directories) const {
     std::vector<std::string> paths;
-    for (const VerifiedFile& folder : gather(open_layers(directories, Log()), &hstujit::passed_over))
+    for (const VerifiedFile& folder : gather(open_layers(directories, Log()), &folders_passed_over))
       paths.push_back(folder.path);
     return paths;
   }
@@ -339,14 +339,14 @@ TEST_F(CacheTrustTest, WhyMetadataIsPassedOverIsSaid) {
   fs::permissions(files.metadata, fs::perms(0666));
   std::map<std::string, std::string> problems;
   for (const CacheLayerPtr& layer : open_layers(user_only(), log()))
-    for (const VerifiedFile& file : verify(*layer)) problems[file.path] = file.problem;
+    for (const VerifiedFile& file : verify_layer(*layer)) problems[file.path] = file.problem;
   EXPECT_THAT(problems[files.cubin.native()], HasSubstr("its metadata is passed over: anybody may write it"));
   fs::remove(files.metadata);
   EXPECT_THAT(bad_files(user_only()), IsEmpty()) << "another process may be about to write it";
   fs::last_write_time(files.cubin, fs::file_time_type::clock::now() - std::chrono::hours(2));
   problems.clear();
   for (const CacheLayerPtr& layer : open_layers(user_only(), log()))
-    for (const VerifiedFile& file : verify(*layer)) problems[file.path] = file.problem;
+    for (const VerifiedFile& file : verify_layer(*layer)) problems[file.path] = file.problem;
   EXPECT_THAT(problems[files.cubin.native()], HasSubstr("it has no metadata"));
 }
 

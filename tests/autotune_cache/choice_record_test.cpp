@@ -1,13 +1,13 @@
 // Choices: their files, what a look-up takes of them, and how they travel in bundles.
-#include "autotune_cache/choice_record.h"
+#include "autotune_cache/choice/choice_record.h"
 
 #include <gmock/gmock.h>
 
 #include <tuple>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/checked_json.h"
-#include "autotune_cache/directory_layer.h"
+#include "autotune_cache/files/checked_json.h"
+#include "autotune_cache/store/bundle_transfer.h"
+#include "autotune_cache/store/directory_layer.h"
 #include "cache_fixture.h"
 #include "compiler/support/read_limits.h"
 #include "tests/autotune_cache/zstd_frames.h"
@@ -37,7 +37,7 @@ class ChoiceTest : public CacheTest {
         sample_tuning_key(), kGenerator, [](const TuningRecord& record) { return !record.winner.empty(); },
         [](const ChoiceRecord&) { return true; });
     if (!decided) return "";
-    return decided->record ? "record " + decided->record->winner : "choice " + decided->choice->config;
+    return decided->record ? "record " + decided->record->winner.text() : "choice " + decided->choice->config.text();
   }
 
   // A bundle of what the directories hold, `shipped` records beside them; its path.
@@ -76,9 +76,13 @@ TEST_F(ChoiceTest, AFileSaysAllOfIt) {
   const auto parsed = parse_choice(*text, digest());
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, whole);
-  for (const ChoiceSource source : {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kHeuristic,
-                                    ChoiceSource::kFrozen, ChoiceSource::kOverride}) {
+  for (const ChoiceSource source :
+       {ChoiceSource::kTuning, ChoiceSource::kNearDevice, ChoiceSource::kOtherHeads, ChoiceSource::kOtherSeed,
+        ChoiceSource::kOtherGradients, ChoiceSource::kOtherBatches, ChoiceSource::kHeuristic, ChoiceSource::kFrozen,
+        ChoiceSource::kOverride}) {
     EXPECT_EQ(parse_choice_source(to_string(source)), source);
+    const ChoiceKind kind = kind_of(source);
+    EXPECT_EQ(is_guess(source), kind == ChoiceKind::kBorrowed || kind == ChoiceKind::kEstimated);
   }
   EXPECT_FALSE(parse_choice_source("guess").has_value());
 }

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "autotune_cache/artifact_metadata.h"
+#include "autotune_cache/files/artifact_metadata.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "tests/support/whole_file.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
 #include "tests/autotune_cache/samples.h"

@@ -1,12 +1,12 @@
 // Records that have as much as any reader takes, and merges of them.
-#include "autotune_cache/record_room.h"
+#include "autotune_cache/records/record_room.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
@@ -78,7 +78,7 @@ TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
     EXPECT_EQ(merged.winner, older.winner);
     const auto count = [](const auto& list, const char* name) {
       return std::count_if(list.begin(), list.end(),
-                           [&](const auto& finding) { return finding.config.find(name) != std::string::npos; });
+                           [&](const auto& finding) { return finding.config.text().find(name) != std::string::npos; });
     };
     return std::vector<int64_t>{count(merged.timed, "decides"), count(merged.rejected, "lasts"),
                                 count(merged.timed, "other"), count(merged.rejected, "passes")};

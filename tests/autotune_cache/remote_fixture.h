@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "autotune_cache/remote/remote_layer.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "compiler/support/hash.h"
 #include "tests/autotune_cache/cache_fixture.h"
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <thread>
 
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/directory_layer.h"
+#include "autotune_cache/store/bundle_transfer.h"
+#include "autotune_cache/store/directory_layer.h"
 #include "cache_fixture.h"
 #include "tests/autotune_cache/zstd_frames.h"
 

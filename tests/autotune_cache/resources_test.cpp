@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/bundle.h"
-#include "autotune_cache/bundle_layer.h"
-#include "autotune_cache/tar.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/bundle/bundle.h"
+#include "autotune_cache/bundle/tar.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/store/bundle_layer.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "cache_fixture.h"
 #include "compiler/support/files.h"
 #include "compiler/support/hash.h"
@@ -82,7 +82,7 @@ TEST_F(HarmfulEntryTest, DeepNestingWithinTheTextsOfAnEntryHarmsNobody) {
   ASSERT_TRUE(store.put(key, kCubin, info));
   EXPECT_EQ(store.find(key)->info.resources, "{}");
   EXPECT_EQ(store.list().size(), 2u);
-  EXPECT_FALSE(same_config(deep_json(), deep_json() + " "));
+  EXPECT_NE(RecordedConfig(deep_json()), RecordedConfig(deep_json() + " "));
   TuningRecord record = kRecord;
   record.timed[0].config = deep_json();
   EXPECT_EQ(TuningDatabase(user_only(), log()).add(record).status().code(), Code::kInvalidArgument);

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/cache_key.h"
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/files/cache_key.h"
+#include "autotune_cache/records/tuning_record.h"
 
 namespace hstujit {
 

@@ -17,7 +17,7 @@
 #include <random>
 #include <thread>
 
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "cache_fixture.h"
 #include "tests/paths.h"
 #include "tests/support/whole_file.h"

@@ -1,5 +1,5 @@
 // Tuning records in the layers of a cache: which is found, merged, kept and verified.
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/tuning_database.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -84,13 +84,13 @@ TEST_F(TuningDatabaseTest, ARecordThatIsOfNoUseHidesNoneOfALaterLayer) {
     add(directory, block_m);
   ASSERT_TRUE(write_file_atomically(path_of(path("bad")), "{}").ok());
   TuningDatabase database(CacheDirectories{.user = path("user"), .read_only = {path("bad"), path("shipped")}}, log());
-  std::vector<std::string> offered;
+  std::vector<RecordedConfig> offered;
   const auto found = database.find(sample_tuning_key(), [&](const TuningRecord& record) {
     offered.push_back(record.winner);
-    return same_config(record.winner, sample_config(3));
+    return record.winner == sample_config(3);
   });
   ASSERT_TRUE(found.has_value());
-  EXPECT_TRUE(same_config(found->winner, sample_config(3)));
+  EXPECT_EQ(found->winner, sample_config(3));
   EXPECT_EQ(offered.size(), 2u) << "the user's, then the shipped one; the bad one is no record";
   EXPECT_EQ(events("bad_record"), 1);
   EXPECT_FALSE(database.find(sample_tuning_key(), [](const TuningRecord&) { return false; }).has_value());
@@ -126,7 +126,7 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   ASSERT_TRUE(database.add(sample_record({{sample_config(1), kWorkload, "s", 10, 1}})).ok());
   const auto problems = [&] {
     std::vector<std::string> all;
-    for (const VerifiedFile& file : gather(database.layers(), &verify)) all.push_back(file.problem);
+    for (const VerifiedFile& file : gather(database.layers(), &verify_layer)) all.push_back(file.problem);
     return all;
   };
   EXPECT_THAT(problems(), ::testing::ElementsAre(""));

@@ -1,5 +1,5 @@
 // Files of tuning records: what is written, read and refused.
-#include "autotune_cache/tuning_record_json.h"
+#include "autotune_cache/records/tuning_record_json.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
@@ -92,7 +92,7 @@ TEST(TuningRecordFileTest, FieldsOfAnotherTypeAreABadRecordThatNamesThem) {
   EXPECT_THAT(with("/environment", 3).message(), HasSubstr("environment is no object"));
   EXPECT_THAT(with("/environment/nvrtc", 13.0).message(), HasSubstr("environment.nvrtc is 13.0; it must be a string"));
   EXPECT_THAT(with("/winner", {{"median_us", 20}}).message(), HasSubstr("winner has no config"));
-  record.winner.clear();
+  record.winner = {};
   EXPECT_TRUE(with("/workload", "w").ok()) << "of an unfinished run";
 }
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <new>
 
-#include "autotune_cache/bundle.h"
-#include "autotune_cache/bundle_transfer.h"
-#include "autotune_cache/choice_record.h"
+#include "autotune_cache/bundle/bundle.h"
+#include "autotune_cache/choice/choice_record.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "cache_fixture.h"
 #include "compiler/support/hash.h"
 #include "compiler/support/json.h"
@@ -103,7 +103,7 @@ TEST_F(UnreadRecordTest, ABundleIsNotImportedInPart) {
     const CacheLayers layers = {std::make_shared<BundleLayer>(file, Trust::kAll, linked_decoder, log())};
     const auto listed = gather_whole(layers, &records_of);
     return import(file).code() == Code::kOutOfMemory && is_system_failure(listed.status()) &&
-           verify(*layers.front()).front().unread;
+           verify_layer(*layers.front()).front().unread;
   }));
   EXPECT_FALSE(fs::exists(record()));
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "autotune_cache/bundle_library/zstd_frame.h"
+#include "autotune_cache/bundle/library/zstd_frame.h"
 
 namespace hstujit {
 

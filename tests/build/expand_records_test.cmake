@@ -1,5 +1,5 @@
 # Lines of shipped records that cannot be installed: each fails the build with a sentence that names it.
-#   cmake -DPROGRAM=<expand_records> -DRECORDS=<autotune_cache/records> -DSCRATCH=<folder> -P expand_records_test.cmake
+#   cmake -DPROGRAM=<expand_records> -DRECORDS=<autotune_cache/shipped> -DSCRATCH=<folder> -P expand_records_test.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${SCRATCH})
 file(MAKE_DIRECTORY ${SCRATCH})

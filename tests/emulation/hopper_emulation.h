@@ -63,7 +63,7 @@ void wait_products(size_t pending);
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/wgmma.cuh"
-#include "common/sm90/pipeline.cuh"
+#include "common/schedule/pipeline.cuh"
 #undef mbarrier_init
 #undef fence_mbarrier_init
 #undef mbarrier_arrive_expect_tx
@@ -121,8 +121,8 @@ inline void mbarrier_arrive_expect_tx_by_warp(u32 barrier, u32 bytes) {
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
 inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
-#include "common/sm90/cluster_partials.cuh"
-#include "common/sm90/release.cuh"
+#include "common/schedule/cluster_partials.cuh"
+#include "common/schedule/release.cuh"
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }
 inline void named_barrier_arrive(int id, int threads) { emulation::arrive_named(id, static_cast<unsigned>(threads)); }
 inline void fence_proxy_async() {}

@@ -1,5 +1,5 @@
 // A bundle, as bytes and as a layer of a cache.
-#include "autotune_cache/bundle.h"
+#include "autotune_cache/bundle/bundle.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "autotune_cache/bundle_layer.h"
-#include "autotune_cache/tar.h"
+#include "autotune_cache/bundle/tar.h"
+#include "autotune_cache/store/bundle_layer.h"
 #include "compiler/support/descriptor.h"
 #include "compiler/support/hash.h"
 #include "tests/autotune_cache/zstd_frames.h"

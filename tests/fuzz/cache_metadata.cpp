@@ -1,6 +1,6 @@
 // The metadata beside a cubin: what is read, written and read again is the same.
-#include "autotune_cache/artifact_metadata.h"
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/artifact_metadata.h"
+#include "autotune_cache/files/checked_json.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 

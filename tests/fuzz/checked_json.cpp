@@ -1,5 +1,5 @@
 // JSON that carries its own checksum. What is written from a value that was read is read as the same value.
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "autotune_cache/tuning_key_json.h"
+#include "autotune_cache/records/tuning_key_json.h"
 #include "compiler/support/json.h"
 #include "runtime/engine/generator_keys.h"
 #include "tests/fuzz/oracles.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "compiler/support/text.h"
 
 namespace hstujit::fuzz {

@@ -1,5 +1,5 @@
 // A tar archive: its files, written again, are the same files.
-#include "autotune_cache/tar.h"
+#include "autotune_cache/bundle/tar.h"
 
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"

@@ -1,7 +1,7 @@
 // A tuning record: what is read, written and read again is the same, and a winner has a time.
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "compiler/generator/generator_digest.h"
 #include "compiler/support/read_limits.h"
 #include "operations/configs/cache_health.h"

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <fstream>
 
-#include "autotune_cache/checked_json.h"
+#include "autotune_cache/files/checked_json.h"
 #include "compiler/support/read_limits.h"
 #include "operations/configs/operation.h"
 #include "runtime/engine/frozen_choices.h"

@@ -97,6 +97,20 @@ TEST_F(OtherHeads, OfAnOperatorOfFewRowsAreThatOperators) {
   }
 }
 
+TEST_F(OtherHeads, AddedGradientsTakeTheWinnerOfGradientsThatAreNot) {
+  const auto spec = [](bool adds) {
+    return spec_of(4, "hstu_attention", adds ? Json{{"adds_gradients", true}} : Json::object());
+  };
+  const DeviceSpec device = *known_device("H200");
+  const auto choice = [&] { return choose_kernel(*engine_, *spec(true), Direction::kBackward, device, 1024).value(); };
+  const KernelConfig winner = choice().config;
+  EXPECT_EQ(choice().source, ChoiceSource::kHeuristic);
+  ASSERT_TRUE(add_winner(*engine_, tuning_key(*spec(false), Direction::kBackward, device, 1024), winner).ok());
+  engine_ = make_engine();  // which has made no choice yet
+  EXPECT_EQ(choice().source, ChoiceSource::kOtherGradients);
+  EXPECT_EQ(choice().config, winner);
+}
+
 TEST_F(OtherHeads, ASeedInATensorTakesTheWinnerOfANumber) {
   Json json = {{"op", "hstu_norm_mul_dropout"}, {"width", 512}, {"dropout", true}};
   const OpSpecPtr number = parse_op_spec(json, "").value();

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <set>
 
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "operations/configs/operation.h"
 #include "tests/paths.h"
 #include "tests/runtime/support.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "autotune_cache/directory_layer.h"
+#include "autotune_cache/store/directory_layer.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
@@ -74,12 +74,12 @@ TEST(ShippedRecords, AreFoundFromTheFolderOfTheLibrary) {
   EXPECT_EQ(shipped_records(), "") << "a build tree has none";
 }
 
-// The records of autotune_cache/records are of keys that this library asks for, and it can run what they name.
+// The records of autotune_cache/shipped are of keys that this library asks for, and it can run what they name.
 TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
   records_ = binary_path("/records");
   const auto engine = make_engine();
   const auto records = DirectoryLayer(records_, false, Trust::kAll, Log()).records();
-  EXPECT_EQ(records.size(), lines_of(source_path("/autotune_cache/records")));
+  EXPECT_EQ(records.size(), lines_of(source_path("/autotune_cache/shipped")));
   for (const StoredRecord& stored : records) {
     const TuningKey& key = stored.record.key;
     SCOPED_TRACE(stored.digest);
@@ -94,7 +94,7 @@ TEST_F(RuntimeTest, EveryRecordOfTheRepositoryIsUsed) {
     const auto choice = choose_kernel(*engine, **spec, direction, *device, bucket, restriction);
     ASSERT_TRUE(choice.ok()) << choice.status().message();
     EXPECT_TRUE(choice->tuned) << choice->why;
-    EXPECT_TRUE(same_config(key_text(choice->config), stored.record.winner));
+    EXPECT_TRUE(stored.record.winner == key_text(choice->config)) << stored.record.winner.text();
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "autotune_cache/bundle_transfer.h"
+#include "autotune_cache/store/bundle_transfer.h"
 #include "operations/configs/operation.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/kernel_supply.h"

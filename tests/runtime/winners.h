@@ -1,7 +1,7 @@
 // Winners in a tuning database that no tuner has timed.
 #pragma once
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "compiler/plan/kernel_config.h"
 #include "runtime/engine/engine.h"
 

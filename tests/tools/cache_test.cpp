@@ -5,9 +5,9 @@
 
 #include <regex>
 
-#include "autotune_cache/artifact_store.h"
-#include "autotune_cache/bundle.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/bundle/bundle.h"
+#include "autotune_cache/store/artifact_store.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
 #include "compiler/support/text.h"

@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "autotune_cache/artifact_store.h"
-#include "autotune_cache/tuning_database.h"
+#include "autotune_cache/store/artifact_store.h"
+#include "autotune_cache/store/tuning_database.h"
 #include "tests/autotune_cache/samples.h"
 #include "tests/paths.h"
 #include "tests/support/whole_file.h"

@@ -1,5 +1,5 @@
 """tools/records_table.py: the count of shipped records, and the check that the page is in step with them. And
-autotune_cache/ship_records.py, which puts records into the files that are counted."""
+autotune_cache/shipped/ship_records.py, which puts records into the files that are counted."""
 import json
 import pathlib
 import subprocess
@@ -9,7 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "tools" / "records_table.py"
-SHIP = ROOT / "autotune_cache" / "ship_records.py"
+SHIP = ROOT / "autotune_cache" / "shipped" / "ship_records.py"
 
 
 class RecordsTable(unittest.TestCase):

@@ -343,8 +343,8 @@ Result<ResolvedCall> resolve_call(const CallFunction& function, const GivenCall&
   return Resolution(function, given).resolve();
 }
 
-// Kernels of layers take rows that begin at multiples of 16 bytes, and rows of `drab` have max_seq_len elements.
-// Operators with a choice of alignments take dense rows of any size.
+// Kernels of layers take rows that begin at multiples of 16 bytes, and a row of a bias's gradient has max_seq_len
+// elements. Operators with a choice of alignments take dense rows of any size.
 int64_t row_elements(const CallFunction& function, const Argument& output) {
   if (output.shape.size() < 2) return 1;
   const auto size = static_cast<int64_t>(size_of(output.dtype));

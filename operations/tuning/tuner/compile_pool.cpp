@@ -50,7 +50,7 @@ CompilePool::CompilePool(Engine& engine, const TuneProblem& problem, const std::
   if (first == 0) pinned_ = 1;
   if (first == 0 && earlier != nullptr && !earlier->winner.empty()) {
     const auto winner = std::find_if(order_.begin() + 1, order_.end(), [&](size_t index) {
-      return same_config(key_text(candidates[index].config), earlier->winner);
+      return key_text(candidates[index].config) == earlier->winner;
     });
     if (winner != order_.end()) {
       std::rotate(order_.begin() + 1, winner, winner + 1);

@@ -15,9 +15,8 @@ namespace {
 // Storing may take this part of the run at most.
 constexpr int kStorePart = 20;
 
-// Texts are compared as they are: all of one run come from key_text.
 template <typename Candidate>
-void erase_text(std::vector<Candidate>& candidates, const std::string& config) {
+void erase_config(std::vector<Candidate>& candidates, const RecordedConfig& config) {
   std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.config == config; });
 }
 
@@ -36,16 +35,16 @@ Findings::Findings(Engine& engine, const TuneProblem& problem, const KernelConfi
 }
 
 void Findings::add_timing(TimedCandidate timing) {
-  erase_text(record_.rejected, timing.config);
-  erase_text(record_.timed, timing.config);
+  erase_config(record_.rejected, timing.config);
+  erase_config(record_.timed, timing.config);
   record_.timed.push_back(std::move(timing));
   ++unstored_;
 }
 
 void Findings::add_rejection(TuningRejection rejection) {
   // One for the moment leaves the time that this run took before.
-  if (rejection.is_permanent()) erase_text(record_.timed, rejection.config);
-  erase_text(record_.rejected, rejection.config);
+  if (rejection.is_permanent()) erase_config(record_.timed, rejection.config);
+  erase_config(record_.rejected, rejection.config);
   record_.rejected.push_back(std::move(rejection));
   ++unstored_;
 }

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "operations/tuning/tuner/tuner.h"
 #include "runtime/engine/engine.h"
 
@@ -49,7 +49,7 @@ class Findings {
   std::optional<TuningRecord> earlier_;
   TuningRecord record_;  // of this run alone
   std::optional<TuningRecord> staying_;
-  std::map<std::string, std::string> sources_;  // digests, by config
+  std::map<RecordedConfig, std::string> sources_;  // digests
   int unstored_ = 0;
   Clock::time_point stored_at_ = Clock::now();
   Clock::duration store_time_{};  // that the last one took

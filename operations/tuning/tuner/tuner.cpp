@@ -14,9 +14,8 @@ namespace hstujit {
 bool TuningRun::is_known(const Candidate& candidate) const {
   const TuningRecord* const earlier = findings_.earlier();
   if (earlier == nullptr) return false;
-  const std::string config = key_text(candidate.config);
-  return (!earlier->winner.empty() && same_config(config, earlier->winner)) ||
-         earlier->timing(config, problem_.workload) != nullptr;
+  const RecordedConfig config = key_text(candidate.config);
+  return config == earlier->winner || earlier->timing(config, problem_.workload) != nullptr;
 }
 
 double TuningRun::far_estimate(const Candidate& candidate) const {
@@ -147,7 +146,7 @@ Status TuningRun::keep_winner() {
   if (const TimedCandidate* timing = record.timing(record.heuristic)) {
     report_.heuristic_us = timing->median_us * record.drift(*timing);
   }
-  HSTUJIT_ASSIGN_OR_RETURN(report_.winner, parse_kernel_config(json_or_null(record.winner)));
+  HSTUJIT_ASSIGN_OR_RETURN(report_.winner, parse_kernel_config(json_or_null(record.winner.text())));
   if (const TimedCandidate* timing = record.timing(record.winner)) {
     const double drift = record.drift(*timing);
     report_.winner_us = timing->median_us * drift;
@@ -184,8 +183,8 @@ Status TuningRun::try_from(size_t first) {
 }
 
 // Of a record that another library may have written.
-std::optional<KernelConfig> TuningRun::usable(const std::string& winner) const {
-  const Result<KernelConfig> config = parse_kernel_config(json_or_null(winner));
+std::optional<KernelConfig> TuningRun::usable(const RecordedConfig& winner) const {
+  const Result<KernelConfig> config = parse_kernel_config(json_or_null(winner.text()));
   if (!config.ok()) return std::nullopt;
   const std::string refusal =
       config_refusal(*problem_.spec, problem_.direction, problem_.device, problem_.restriction, *config);

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune_cache/tuning_record.h"
+#include "autotune_cache/records/tuning_record.h"
 #include "compiler/plan/search_space.h"
 #include "operations/tuning/timing/candidate_bench.h"
 #include "runtime/dispatch/problem_bucket.h"

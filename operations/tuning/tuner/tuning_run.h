@@ -72,7 +72,7 @@ class TuningRun {
   Status drop_finalist(std::vector<Entry>::iterator place, const Status& failure, std::string reason);
   void add_timing(const Entry& entry, const std::vector<double>& samples, const std::vector<double>& baseline_samples);
   Status keep_winner();
-  std::optional<KernelConfig> usable(const std::string& winner) const;
+  std::optional<KernelConfig> usable(const RecordedConfig& winner) const;
 
   Engine& engine_;
   const BenchFactory& factory_;

@@ -33,7 +33,7 @@ std::vector<Rejection> occupancy_limits(const AttentionConfig& config, int64_t t
                                         int64_t shared_bytes_resident, const DeviceSpec& device);
 
 // Why a CTA of `threads` cannot sort `sequences` of them, at most, in the pipeline's stages of k, whose rows have
-// `qk_tiles` tiles of columns (sm90_forward/tile_schedule.cuh); empty where it can, or sorts none.
+// `qk_tiles` tiles of columns (attention/schedule/tile_schedule.cuh); empty where it can, or sorts none.
 std::vector<Rejection> sort_limits(const AttentionConfig& config, int64_t threads, int64_t sequences, int64_t qk_tiles);
 
 }  // namespace hstujit::sm90

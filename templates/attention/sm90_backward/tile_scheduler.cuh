@@ -5,12 +5,12 @@
 // leave at once.
 // "persistent": the grid fills the GPU once and each CTA walks its share of one list, first the tiles of columns,
 // which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role
-// the list is that of the forward kernel: see sm90_forward/tile_schedule.cuh.
+// the list is that of the forward kernel: see attention/schedule/tile_schedule.cuh.
 // "semaphore": semaphore_schedule.cuh, "per_sequence": per_sequence.cuh, both in sm90_backward_fused.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/shared.cuh"
-#include "attention/sm90_forward/tile_schedule.cuh"
+#include "attention/schedule/tile_schedule.cuh"
 
 namespace sm90::backward {
 

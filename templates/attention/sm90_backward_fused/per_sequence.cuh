@@ -7,7 +7,7 @@
 // dq_accum, as in "semaphore".
 #pragma once
 #include "attention/sequence.cuh"
-#include "attention/sm90_backward/tile_counter.cuh"
+#include "attention/schedule/tile_counter.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
 #include "attention/sm90_backward_fused/dq_accum.cuh"
 #include "attention/sm90_backward_fused/shared.cuh"

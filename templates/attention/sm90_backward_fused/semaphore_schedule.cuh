@@ -6,7 +6,7 @@
 // another there, and those of many sequences should do so at the same time.
 #pragma once
 #include "attention/sequence.cuh"
-#include "attention/sm90_backward/tile_counter.cuh"
+#include "attention/schedule/tile_counter.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
 
 namespace sm90::backward {

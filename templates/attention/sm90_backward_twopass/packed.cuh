@@ -1,8 +1,8 @@
 // Attention backward on Hopper in two passes, with kPackSequences: tiles of consecutive sequences (see
-// sm90_forward/packed_rows.cuh).
+// attention/schedule/packed_rows.cuh).
 #pragma once
 #include "attention/sm90_backward/shared.cuh"
-#include "attention/sm90_forward/packed_rows.cuh"
+#include "attention/schedule/packed_rows.cuh"
 #include "common/regions.cuh"
 
 namespace sm90::backward {

@@ -1,6 +1,7 @@
 // hstu_attention forward on Hopper, with kPackSequences: what a consumer does otherwise.
 #pragma once
-#include "attention/sm90_forward/packed_rows.cuh"
+#include "attention/sm90_forward/shared.cuh"
+#include "attention/schedule/packed_rows.cuh"
 #include "common/regions.cuh"
 
 namespace sm90 {

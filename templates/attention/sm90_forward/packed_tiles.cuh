@@ -6,7 +6,7 @@
 // Where a kernel has several roles (sm90_backward/shared.cuh), the tiles of one follow those of the one before.
 #pragma once
 #include "attention/sequence.cuh"
-#include "attention/sm90_forward/packed_rows.cuh"
+#include "attention/schedule/packed_rows.cuh"
 #include "attention/sm90_forward/producer.cuh"
 
 namespace sm90 {

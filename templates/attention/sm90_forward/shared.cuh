@@ -4,8 +4,8 @@
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/ptx/wgmma.cuh"
-#include "common/sm90/pipeline.cuh"
-#include "common/sm90/release.cuh"
+#include "common/schedule/pipeline.cuh"
+#include "common/schedule/release.cuh"
 
 namespace sm90 {
 

@@ -5,7 +5,7 @@
 #include "attention/sm90_forward/shared.cuh"
 #include "common/fragment_store.cuh"
 #include "common/regions.cuh"
-#include "common/sm90/cluster_partials.cuh"
+#include "common/schedule/cluster_partials.cuh"
 
 namespace sm90 {
 

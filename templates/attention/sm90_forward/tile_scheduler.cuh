@@ -8,7 +8,8 @@
 // once and each CTA walks its share of a static list: see tile_schedule.cuh.
 #pragma once
 #include "attention/sequence.cuh"
-#include "attention/sm90_forward/tile_schedule.cuh"
+#include "attention/sm90_forward/shared.cuh"
+#include "attention/schedule/tile_schedule.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/regions.cuh"
 

@@ -1,4 +1,4 @@
-// What CTAs of a grid tell one another through global memory, in counters that are zero at first.
+// Messages of CTAs of a grid to one another through global memory, in counters that are zero at first.
 #pragma once
 #include "common/types.cuh"
 

@@ -1,7 +1,7 @@
 // CTAs of a cluster that share the sum of one tile. Consumers leave their part of it where the stages were; then those
 // of all CTAs add up some of the elements and store them. Nothing goes through global memory.
 #pragma once
-#include "common/sm90/cluster_partials.cuh"
+#include "common/schedule/cluster_partials.cuh"
 #include "gemm/epilogue.cuh"
 #include "gemm/sm90/shared.cuh"
 

@@ -7,8 +7,8 @@
 #include "common/ptx/tma.cuh"
 #include "common/ptx/tma_matrix.cuh"
 #include "common/ptx/wgmma.cuh"
-#include "common/sm90/pipeline.cuh"
-#include "common/sm90/release.cuh"
+#include "common/schedule/pipeline.cuh"
+#include "common/schedule/release.cuh"
 #include "gemm/column_sums.cuh"
 #include "gemm/sequence_tiles.cuh"
 

@@ -2,8 +2,8 @@
 #pragma once
 #include "common/ptx/barrier.cuh"
 #include "common/ptx/bulk_copy.cuh"
-#include "common/sm90/pipeline.cuh"
-#include "common/sm90/release.cuh"
+#include "common/schedule/pipeline.cuh"
+#include "common/schedule/release.cuh"
 #include "row/row_gradients.cuh"
 #include "row/table_backward_atomic/sums.cuh"
 #include "row/table_backward_atomic/tiles.cuh"
