@@ -17,6 +17,7 @@
 #include "runtime/capi/kept_ops.h"
 #include "runtime/capi/op.h"
 #include "runtime/capi/signature_json.h"
+#include "runtime/launch/arguments.h"
 #include "runtime/launch/data_type_name.h"
 #include "runtime/launch/tensor_memory.h"
 
@@ -331,6 +332,11 @@ hstujit_status hstujit_call_argument_at(const hstujit_call* call, int position, 
     known.rank = static_cast<int>(described.shape.size());
     known.row_elements = known.output == 1 ? static_cast<int>(row_elements(call->function, described)) : 1;
     if (described.kind == ArgumentKind::kTensor) known.dtype = dlpack_type(described.dtype);
+    if (described.kind == ArgumentKind::kTensor) {
+      // Operators with a choice of alignments have a kernel for rows that begin at any element.
+      const auto element = static_cast<int>(size_of(described.dtype));
+      known.alignment = call->alignments.size() > 1 ? element : std::max(described.alignment, element);
+    }
     known.max_rows = position == find_argument(signature, Semantic::kMaxRows, kSequenceAxis) ? 1 : 0;
     return write_struct("hstujit_call_argument", known, kFirstCallArgument, argument);
   });
@@ -371,6 +377,19 @@ hstujit_status hstujit_call_output_sizes(const hstujit_call* call, const hstujit
     }
     return call->sizes.evaluate(call->signature(), LaunchInputs(values), {rows, rows_count},
                                 {sizes, call->sizes.count()});
+  });
+}
+
+hstujit_status hstujit_call_check(const hstujit_call* call, const hstujit_value* values, size_t count) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(call, kHandle);
+    HSTUJIT_RETURN_IF_ERROR(check_values(*call, values, count, false));
+    const Signature& signature = call->signature();
+    const int longest = find_argument(signature, Semantic::kMaxRows, kSequenceAxis);
+    if (longest >= 0 && values[longest].integer != kUnknownInteger)
+      HSTUJIT_RETURN_IF_ERROR(check_max_seq_len(values[longest].integer, signature[longest].max));
+    HSTUJIT_ASSIGN_OR_RETURN(const ArgumentChecker checker, ArgumentChecker::create(signature));
+    return checker.explain(checker.check_inputs(values), values, {});
   });
 }
 
