@@ -43,6 +43,7 @@ struct LaunchArgument {
   DLDataType type;     // of a tensor
   std::int32_t dtype;  // PyTorch's, of outputs
   int row_elements;    // outputs: rows begin at multiples of so many elements
+  int alignment;       // of a tensor: bytes that its address and outer strides are multiples of
 };
 
 // A number of rows that sizes of outputs follow from.
@@ -68,8 +69,7 @@ class Plan {
   std::vector<LaunchArgument> arguments;
   std::vector<int> schema_outputs;  // of each output of the schema the one of the launch, -1: without elements
   std::vector<RowSource> rows;
-  int max_rows = -1;           // the input that hstujit_prepare is for, -1: none
-  bool needs_handles = false;  // a size of an output is an element of a tensor
+  int max_rows = -1;  // the input that hstujit_prepare is for, -1: none
 
  private:
   static constexpr int kMaxOps = 16;  // alignments of two calls

@@ -100,8 +100,6 @@ struct Functions {
   void* (*global_context)() = nullptr;
   bool (*deterministic_algorithms)(const void* context) = nullptr;
   bool (*deterministic_algorithms_warn_only)(const void* context) = nullptr;
-  // Of PyTorch's DLPackExchangeAPI, where it has one: the view of a torch.Tensor, valid as long as the tensor is.
-  int (*dltensor_from_py_object)(void* tensor, DLTensor* to) = nullptr;
 };
 
 }  // namespace hstujit::torch

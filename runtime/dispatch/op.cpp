@@ -49,7 +49,7 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                                  ? fmt::format("for max_seq_len {} (bucket {}) ", max_seq_len, bucket_of(max_seq_len))
                                  : "";
   return Status(Code::kNotPrepared,
-                fmt::format("no kernel of {} {} is prepared {}{}; call hstujit_prepare before hstujit_launch",
+                fmt::format("no kernel of {} {} is prepared {}{}; call prepare before launch",
                             spec().op(), to_string(options_.direction), length,
                             options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
 }
@@ -64,7 +64,7 @@ Result<cuda::Context> Op::current_context_of(const CudaDriver& driver) const {
   if (context != nullptr) return context;
   return Status(Code::kNotPrepared,
                 fmt::format("no CUDA context is current in the calling thread; a launch of {} {} runs in the current "
-                            "one (cudaSetDevice or cuCtxSetCurrent makes it so), where hstujit_prepare was called",
+                            "one (cudaSetDevice or cuCtxSetCurrent makes it so), where prepare was called",
                             spec().op(), to_string(direction())));
 }
 
