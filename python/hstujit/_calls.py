@@ -37,7 +37,7 @@ class Given:
     rows: Mapping[str, Any]
 
     def key(self, interface: Interface) -> tuple[Any, ...]:
-        """What the instance follows from. ``rows`` do not count but for which are given."""
+        """Everything that the instance follows from. Of ``rows`` only which are given counts."""
         sizes = tuple(
             tensor.shape[axis] if (tensor := self.tensors.get(name)) is not None and axis < tensor.ndim else None
             for name, axis in interface.decisive_axes

@@ -57,7 +57,7 @@ class PassedOn:
 
 
 class Interface:
-    """What one direction of an operator takes. There is one object of each.
+    """Describes what one direction of an operator takes. There is one object of each.
 
     Attributes:
         inputs: every argument that some instance has, in launch order. Sizes are in terms of parameters.

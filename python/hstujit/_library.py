@@ -183,7 +183,7 @@ def take_text(text: _structs.Text) -> str:
 
 
 def text_of(function: Any, *arguments: Any) -> str:
-    """What a function writes to the text behind these arguments."""
+    """The text that a function writes to its last argument."""
     text = _structs.Text()
     status = function(*arguments, ctypes.byref(text))
     if status:
@@ -200,7 +200,7 @@ def json_of(function: Any, *arguments: Any) -> Any:
 
 
 def suggested(written: str, names: list[str]) -> list[str]:
-    """Those of ``names`` that are meant by one that is not among them: the table and the distance of the library."""
+    """The names that are meant by one that is not among them, by the table and the distance of the library."""
     array = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     found: list[str] = json_of(library.hstujit_suggest, written.encode(errors="replace"), array, len(names))
     return found

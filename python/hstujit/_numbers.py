@@ -26,7 +26,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def as_real(value: Any) -> float | None:
-    """Likewise a real number. A text is none, whatever it says."""
+    """A real number of any framework as Python's. None of anything else, and of a text."""
     value = _scalar(value)
     try:
         return float(value) if is_number(value) else None

@@ -61,14 +61,14 @@ class Arguments {
   AtenTensorHandle handle(int index) const { return handles_[index]; }  // nullptr of what is no tensor
   std::int64_t given_rows(int index) const { return rows_[index].integer; }
   const Operator& op() const { return op_; }
-  // Of the first tensor: a CUDA ordinal, -1 on the CPU.
+  // The place of the first tensor: a CUDA ordinal, -1 on the CPU.
   std::int32_t device() const { return device_; }
   Determinism determinism() const { return determinism_; }
 
   // Creates the call that these arguments are. Throws where the library refuses it.
   hstujit_call* create_call(hstujit_context* context, bool deterministic) const;
 
-  // What a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
+  // Appends what a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
   void append_key(std::vector<std::uint64_t>& words) const;
 
  private:

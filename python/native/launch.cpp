@@ -139,7 +139,7 @@ class Launch {
   std::size_t count() const { return plan_.arguments.size(); }
   void check_status(hstujit_status status) const { torch::check_status(arguments_.op().name, status); }
   std::size_t first_output() const;
-  // Of a tensor that kernels do not read in place.
+  // Replaces a tensor that kernels do not read in place.
   struct Copy {
     OwnedTensor tensor;
     std::vector<std::int64_t> strides;

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxOperators = 128;
 constexpr char kNamespace[] = "hstujit";
 constexpr char kFile[] = "libhstujit_torch.so";
 constexpr char kCpuLibrary[] = "libtorch_cpu.so", kCudaLibrary[] = "libtorch_cuda.so";
-// What this is written for: PyTorch 2.10, whose conventions later versions keep.
+// Asks for the conventions of PyTorch 2.10, which later versions keep.
 constexpr std::uint64_t kTorchVersion = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
 constexpr std::string_view kNotDeterministic = "deterministic ones are asked for";  // compiler/plan/search_space.cpp
 

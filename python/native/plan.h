@@ -1,4 +1,4 @@
-// What follows from the data types, sizes and parameters of a call, and where it is kept.
+// Plans: everything that follows from the data types, sizes and parameters of a call, and where it is kept.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ struct RowSource {
   int offsets;  // the input
 };
 
-// What follows from the data types, sizes and parameters of a call.
+// Holds what follows from the data types, sizes and parameters of a call.
 class Plan {
  public:
   // Takes the call.
@@ -89,8 +89,8 @@ class PlanTable {
   static void keep_plans(std::size_t most);
 
   std::shared_ptr<Plan> find(std::span<const std::uint64_t> key) const;
-  // Of the plans that were made for `key` since generation() said `generation`, the first one stays. One that is of an
-  // earlier generation is not kept.
+  // Keeps the first of the plans that were made for `key` since generation() said `generation`, and no plan of an
+  // earlier generation.
   std::shared_ptr<Plan> keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation);
   std::uint64_t generation() const;
   void forget();

@@ -75,8 +75,8 @@ using StableIValue = std::uint64_t;
   X(torch_library_impl,                                                                                            \
     (TorchLibraryHandle, const char*, void (*)(StableIValue*, std::uint64_t, std::uint64_t), std::uint64_t))
 
-// Of libtorch_cuda and of the CUDA runtime that it is linked to, which a PyTorch without CUDA has not; and what later
-// versions have.
+// Functions of libtorch_cuda and of the CUDA runtime that it is linked to, which a PyTorch without CUDA has not; and
+// what later versions have.
 #define HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(X)                     \
   X(cudaSetDevice, (int))                                       \
   X(cudaStreamIsCapturing, (void*, std::int32_t*))              \

@@ -1,4 +1,4 @@
-"""What becomes of arguments before an operator gets them."""
+"""Prepares arguments for an operator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_cast(tensor: torch.Tensor) -> bool:
 
 
 def fp32_precision() -> str:
-    """Of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
+    """The precision of products of fp32, as PyTorch's setting has it: "tf32" where that is allowed, else "ieee"."""
     return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 

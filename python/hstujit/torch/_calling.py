@@ -36,7 +36,7 @@ def calling_of(function: Callable[..., Any]) -> Calling:
 
 
 def calling_as(called: Calling) -> Callable[[Function], Function]:
-    """Likewise. A call with proxies of ``torch.fx`` is a node of its graph (_nodes.py)."""
+    """Decorates such a function. A call with proxies of ``torch.fx`` is a node of its graph (_nodes.py)."""
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)

@@ -40,7 +40,7 @@ class Calls:
 
 @dataclass
 class Kept:
-    """Of one package: names of its kernels whose calls stay with it. Every replaced function looks here."""
+    """Names of a package's kernels whose calls stay with it. Every replaced function looks here."""
 
     names: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""What a layer keeps for later calls: first rows of each sequence, of keys and values."""
+"""The rows that a layer keeps for later calls: the first ones of each sequence, of keys and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layer's configuration means for ``stu_layer``: limits, names and parameters."""
+"""Translates a layer's configuration for ``stu_layer``: limits, names and parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_values(config: STULayerConfig) -> None:
 
 
 def parameters_of(config: STULayerConfig) -> dict[str, Any]:
-    """Of ``stu_layer`` and of ``cached_stu_layer``."""
+    """Parameters of ``stu_layer`` and of ``cached_stu_layer``."""
     return {
         "heads": config.num_heads,
         "attn_dim": config.attention_dim,
@@ -66,5 +66,5 @@ def parameters_of(config: STULayerConfig) -> dict[str, Any]:
 
 
 def less_memory_of(config: STULayerConfig) -> dict[str, Any]:
-    """What the public package's configuration does not have."""
+    """Parameters that the public package's configuration does not have."""
     return {"recompute_attn": config.recompute_attn, "backward_head_groups": config.backward_head_groups}

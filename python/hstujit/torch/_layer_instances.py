@@ -69,7 +69,7 @@ def instances_of(
 def _of_cache(
     name: str, columns: Iterable[int], dtype: str, offsets_dtype: str, lengths: list[int]
 ) -> Iterator[dict[str, Any]]:
-    """Of what keeps the first rows of each sequence."""
+    """Instances that keep the first rows of each sequence."""
     yield {"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets_dtype, "rows": _BATCH}
     for width in sorted(set(columns)):
         split = {"op": "split_2d_jagged", "width": width, "dtype": dtype, "offsets_dtype": offsets_dtype}
@@ -77,6 +77,6 @@ def _of_cache(
 
 
 def _list_of(lengths: Any) -> list[int]:
-    """Also of an array, whose rank is 0 where it is one length."""
+    """Lengths as a list, also those of an array, whose rank is 0 where it is one length."""
     is_list = isinstance(lengths, Iterable) and getattr(lengths, "ndim", 1) > 0
     return [int(length) for length in (lengths if is_list else [lengths])]

@@ -1,4 +1,4 @@
-"""Of a function's arguments: why its operator serves no call with them, as far as their types and sizes say.
+"""Says why an operator serves no call with a function's arguments, as far as their types and sizes say.
 
 It follows from the description of the operator. ``torch.compile`` traces it, where no error of an operator could be
 caught: limits are plain tuples, and what is said names no value.
@@ -24,7 +24,7 @@ _CONVERTED = ("num_targets", "timestamps", "query_time")
 
 
 class Limits:
-    """Of the operator that a function calls.
+    """Limits of the operator that a function calls.
 
     Attributes:
         types: arguments that have one data type, which it may be, and that as words.

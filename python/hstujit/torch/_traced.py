@@ -71,7 +71,7 @@ class Function:
         return every if len(every) > 1 else every[0]
 
     def check_devices(self, values: Mapping[str, Any]) -> None:
-        """Of tensors whose addresses no kernel sees; others the library checks."""
+        """Checks tensors whose addresses no kernel sees; others the library checks."""
         first = self.required[0]
         for name in self.tensors:
             value, like = values[name], values[first]
