@@ -51,6 +51,13 @@ std::string with_number_as_written(std::string_view text, size_t byte, const Mis
   return fmt::format("{} is {}{}", mistake.path, printable(number, kLongestNumber), sentence.substr(shown.size()));
 }
 
+// The sentences with the fields of the first mistake.
+Status with_fields(const Status& sentences, const Mistake& first) {
+  ErrorFields fields = first.status.fields() == nullptr ? ErrorFields{} : *first.status.fields();
+  fields.argument = first.path;
+  return Status(sentences.code(), sentences.message(), std::move(fields));
+}
+
 }  // namespace
 
 Status Mistakes::joined(std::vector<std::string> lines, const std::string& rest) const {
@@ -64,7 +71,7 @@ Status Mistakes::joined(std::vector<std::string> lines, const std::string& rest)
 Status Mistakes::status() const {
   std::vector<std::string> lines;
   for (const Mistake& mistake : kept_) lines.push_back(mistake.status.message());
-  return joined(std::move(lines), "");
+  return empty() ? Status() : with_fields(joined(std::move(lines), ""), kept_.front());
 }
 
 Status Mistakes::status(std::string_view text, const std::string& origin) const {
@@ -82,7 +89,7 @@ Status Mistakes::status(std::string_view text, const std::string& origin) const 
     lines.push_back(
         fmt::format("{}:{}: {}", origin, line_and_column(text, byte), with_number_as_written(text, byte, *mistake)));
   }
-  return joined(std::move(lines), origin + ": ");
+  return empty() ? Status() : with_fields(joined(std::move(lines), origin + ": "), *sorted.front().second);
 }
 
 }  // namespace hstujit

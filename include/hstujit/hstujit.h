@@ -141,6 +141,8 @@ HSTUJIT_API void hstujit_callbacks_stop(void);
  *                "optional": some instance does not have it. "usual": a number that may be left out. Of backward:
  *                "gradient_of": the argument of forward whose gradient it is; "wanted": the parameter without which
  *                that gradient is not computed
+ *   "order"      names of the inputs in the order of calls: required ones, then tensors, then numbers, then a seed's
+ *                tensor
  * and, for each parameter, where its value comes from:
  *   "sizes"      a list of {"argument", "axis", "unless", "when"}: the size of the first axis whose argument is given,
  *                none of whose flags "unless" is true, and whose flag "when" is
@@ -340,6 +342,7 @@ typedef struct hstujit_call_argument {
   int row_elements; /* of an output: a new one has rows that begin at multiples of so many elements */
   DLDataType dtype; /* of a tensor */
   int max_rows;     /* 1: hstujit_prepare is for the value of this integer; where no argument is one, for 1 */
+  int alignment; /* of a tensor: bytes that its address and all strides but the innermost are multiples of, at least */
 } hstujit_call_argument;
 
 /* How many values a launch has; 0 for NULL. */
@@ -364,6 +367,10 @@ HSTUJIT_API hstujit_status hstujit_call_rows_at(const hstujit_call* call, int in
 HSTUJIT_API hstujit_status hstujit_call_output_sizes(const hstujit_call* call, const hstujit_value* values,
                                                      size_t count, const int64_t* rows, size_t rows_count,
                                                      int64_t* sizes, size_t capacity);
+/* Checks sizes and integers of the inputs as a launch does, before there are addresses: data types, places, addresses,
+ * strides, real numbers and outputs are not looked at. A size of -1 and an integer INT64_MIN are not known, and pass.
+ */
+HSTUJIT_API hstujit_status hstujit_call_check(const hstujit_call* call, const hstujit_value* values, size_t count);
 /* The op that launches these values: that of the largest alignment that all of the tensors have. It is the call's, and
  * lives as long as that. */
 HSTUJIT_API hstujit_status hstujit_call_op(hstujit_call* call, const hstujit_value* values, size_t count,

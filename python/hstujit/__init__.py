@@ -43,25 +43,9 @@ __all__ = [
 ]
 
 
-# What the command line has, and a module does not.
-_OF_OBJECTS = {
-    "doctor": "Context().doctor",
-    "cache": "Cache",
-    "ls": "Cache().list",
-    "list": "Cache().list",
-    "verify": "Cache().verify",
-    "prune": "Cache().prune",
-    "export": "Cache().export",
-    "check": "check_config",
-}
-
-
 def __getattr__(name: str) -> Any:
     if name.startswith("_") or name not in operators.names():
-        of_object = _OF_OBJECTS.get(name)
-        nearest = (
-            f", did you mean {shown(of_object)}?" if of_object else did_you_mean(name, [*__all__, *operators.names()])
-        )
+        nearest = "" if name.startswith("_") else did_you_mean(name, [*__all__, *operators.names()])
         raise AttributeError(f"module {shown(__name__)} has no attribute {shown(name)}{nearest}")
     return getattr(operators, name)
 

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _structs
-from ._checked import as_integer, is_flag
 from ._handles import Owner
-from ._interface import Interface, Parameter
+from ._interface import Interface
 from ._library import check, json_of, library
-from ._words import shown
-from .context import Context
-from .errors import InvalidArgumentError
+from ._numbers import is_flag
+from .context import MOST_CALLS, Context
 from .signature import Dimension, Signature
 
-LARGEST_COUNT = 2**28  # of rows of a sequence, and of sequences (compiler/spec/limits.h)
 _TENSOR, _REAL, _INTEGER, _FLAG, _TEXT = range(5)  # hstujit_given_kind
 
 
@@ -40,13 +37,13 @@ class Given:
     rows: Mapping[str, Any]
 
     def key(self, interface: Interface) -> tuple[Any, ...]:
-        """What the instance follows from. ``rows`` do not count but for which are given."""
+        """Everything that the instance follows from. Of ``rows`` only which are given counts."""
         sizes = tuple(
             tensor.shape[axis] if (tensor := self.tensors.get(name)) is not None and axis < tensor.ndim else None
             for name, axis in interface.decisive_axes
         )
         forms = tuple(
-            tensor.ndim == 1 and tensor.shape[0] for name, _ in interface.forms if (tensor := self.tensors.get(name))
+            tensor.ndim == 1 and tensor.shape[0] for name in interface.forms if (tensor := self.tensors.get(name))
         )
         types = tuple((name, t.dtype.code, t.dtype.bits, t.ndim) for name, t in self.tensors.items())
         return interface.name, types, sizes, forms, *self.numbers, *sorted(self.keywords.items()), *self.rows
@@ -63,9 +60,12 @@ class Given:
             given.name = name.encode()
             if isinstance(value, str):
                 given.kind, given.text = _TEXT, value.encode(errors="replace")
+            elif is_flag(value):
+                given.kind, given.value.integer = _FLAG, bool(value)
+            elif isinstance(value, float):
+                given.kind, given.value.real = _REAL, value
             else:
-                _structs.check_width(name, ctypes.c_int64, value)
-                given.kind, given.value.integer = (_FLAG if isinstance(value, bool) else _INTEGER), value
+                given.kind, given.value.integer = _INTEGER, _structs.integer_of(name, ctypes.c_int64, value)
         return array
 
 
@@ -133,7 +133,7 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
     def traced_sizes(
         self, shapes: Mapping[str, Any], numbers: Mapping[str, Any], rows: Mapping[str, Any], read: Callable[[str], Any]
     ) -> list[tuple[Any, ...]]:
-        """The same of sizes that may be symbols of PyTorch, and that nothing checks yet.
+        """The shape of each output, of sizes that may be symbols of PyTorch.
 
         Args:
             read: gives the last element of a tensor of offsets.
@@ -157,6 +157,10 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
             values[symbol["symbol"]] = found
         return [tuple(dimension.size(values) for dimension in output.shape) for output in self.signature.outputs]
 
+    def check(self, values: Any) -> None:
+        """Sizes and integers of the inputs, as a launch does, where they are known."""
+        check(library.hstujit_call_check(self._handle, values, len(values)))
+
     def op(self, values: Any) -> ctypes.c_void_p:
         """The handle of the op that launches these values, which is the call's."""
         handle = ctypes.c_void_p()
@@ -168,7 +172,12 @@ def call_of(context: Context, interface: Interface, backend: str, given: Given) 
     """The call of these arguments, which a context keeps for a while."""
     key = (backend, given.key(interface))
     found: Call | None = context._calls.get(key)
-    return found or context._calls.keep(key, Call(context, interface, backend, given))
+    if found is not None:
+        return found
+    call = Call(context, interface, backend, given)
+    if len(context._calls) >= MOST_CALLS:
+        context._calls.clear()
+    return context._calls.setdefault(key, call)
 
 
 def padded(size: Any, elements: int) -> Any:
@@ -182,36 +191,4 @@ def strides_of(shape: tuple[Any, ...], elements: int) -> tuple[Any, ...]:
     return tuple(math.prod(rows[axis:]) for axis in range(len(shape)))
 
 
-def check_parameter(parameter: Parameter, value: Any) -> Any:
-    """The library checks values; this checks that it is asked with what it can read."""
-    if parameter.type == "bool" and is_flag(value):
-        return bool(value)
-    if parameter.type == "int" and (integer := as_integer(value)) is not None:
-        return integer
-    if parameter.type != "str" or not isinstance(value, str):
-        expected = ", ".join(parameter.allowed) or {"bool": "True or False", "int": "an integer"}[parameter.type]
-        raise InvalidArgumentError(f"{parameter.name} is {shown(value)}; it must be {expected} ({parameter.doc})")
-    return value
-
-
-def check_integer(name: str, value: Any) -> int:
-    integer = as_integer(value)
-    if integer is None:
-        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer")
-    _structs.check_width(name, ctypes.c_int64, integer)
-    return integer
-
-
-def with_flag(interface: Interface, error: Any) -> Any:
-    """Says of columns that lie in memory one by one, as those of ``weight.T``, which flag takes them as they are."""
-    name = error.argument.partition(".strides[")[0]
-    if name == error.argument or error.allowed != "1":
-        return error
-    flags = {axis.when for _, axes in interface.sizes for axis in axes if axis.argument == name}
-    for flag in sorted(flags - {""}):
-        error.hint = f"where another one is, pass {name} transposed, with the other value of {flag}"
-        error.args = (f"{error}; {error.hint}",)
-    return error
-
-
-__all__ = ["Call", "Given", "call_of", "check_integer", "check_parameter", "padded", "strides_of", "with_flag"]
+__all__ = ["Call", "Given", "call_of", "padded", "strides_of"]

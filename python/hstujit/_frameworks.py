@@ -1,4 +1,4 @@
-"""What a call asks of the framework that an array is of: new arrays, and on a GPU the current stream."""
+"""Asks the framework that an array is of for new arrays, and on a GPU for the current stream."""
 
 from __future__ import annotations
 

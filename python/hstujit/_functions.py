@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from . import _structs
-from ._calls import Call, Given, call_of, check_integer, check_parameter, padded, with_flag
-from ._checked import bind
+from ._calls import Call, Given, call_of, padded
 from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
 from ._library import check, library
-from ._words import counted
+from ._words import cut, did_you_mean
 from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .op import check_writable, set_number, workspace_size
@@ -28,21 +28,32 @@ class _Operator:
     def __init__(self, described: Interface) -> None:
         self.interface = described
         self.signature = signature_of(described)
-        self._parameters = {parameter.name: parameter for parameter in described.parameters}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        try:
+            return self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            names = list(self.signature.parameters)
+            unknown = next((name for name in kwargs if name not in names), None)
+            meant = did_you_mean(unknown, names) if unknown else ""
+            sentence = f"{self.interface.name}: {cut(str(error))}{meant}"
+            raise TypeError(f"{sentence}; it takes {', '.join(names)}") from None
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        bound = bind(self.signature, self.interface.name, args, kwargs)
+        bound = self.bind(args, kwargs)
         bound.apply_defaults()
         arguments = bound.arguments
         context = context_of(arguments.pop("context"))
         out = arguments.pop("out")
         chosen = {
-            name: check_parameter(parameter, arguments[name])
-            for name, parameter in self._parameters.items()
-            if arguments[name] is not None
+            parameter.name: arguments[parameter.name]
+            for parameter in self.interface.parameters
+            if arguments[parameter.name] is not None
         }
         rows = {
-            name: check_integer(name, arguments[name]) for _, name in self.interface.rows if arguments[name] is not None
+            name: _structs.integer_of(name, ctypes.c_int64, arguments[name])
+            for _, name in self.interface.rows
+            if arguments[name] is not None
         }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
         first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
@@ -82,8 +93,6 @@ class _Call:
         outputs = self.given_outputs(dlpack_stream)
         described = {name: tensor.dl_tensor for name, tensor in tensors.items()}
         call = call_of(self.context, self.interface, self.backend, Given(described, numbers, self.chosen, self.rows))
-        for name, tensor in tensors.items():
-            _check_address(name, tensor)
         values = (_structs.Value * len(call.signature))()
         for value, argument in zip(values, call.signature):
             if argument.name in tensors:
@@ -101,10 +110,7 @@ class _Call:
         for argument, output in zip(call.signature.outputs, outputs):
             check_writable(argument, output)
             values[call.signature.index(argument)].tensor = output.address
-        try:
-            self.launch(call, values, numbers, like, stream, device)
-        except InvalidArgumentError as error:
-            raise with_flag(self.interface, error) from None
+        self.launch(call, values, numbers, like, stream, device)
         del tensors, outputs  # until here nothing of them may be given back
         return arrays if not isinstance(arrays, tuple) or len(arrays) > 1 else arrays[0]
 
@@ -125,14 +131,10 @@ class _Call:
         return Tensor(name, array, dlpack_stream, f"torch.ops.hstujit.{self.interface.name}" if has_derivative else "")
 
     def check_outputs(self, call: Call, outputs: list[Tensor]) -> None:
-        for index, output in enumerate(outputs if self.out is not None else ()):
-            _check_address(f"out[{index}]", output)
         wanted = call.signature.outputs
         if len(outputs) != len(wanted):
             names = ", ".join(f"{argument.name} {argument.shape_text}" for argument in wanted)
-            raise InvalidArgumentError(
-                f"out has {counted(len(outputs), 'array')}; {self.interface.name} writes {names}"
-            )
+            raise InvalidArgumentError(f"out has {len(outputs)} arrays; {self.interface.name} writes {names}")
 
     def launch(self, call: Call, values: Any, numbers: dict[str, Any], like: Any, stream: int, device: int) -> None:
         op = call.op(values)
@@ -148,14 +150,6 @@ def _new_output(like: Any, shape: tuple[int, ...], argument: Argument, elements:
     if elements == 1 or shape[-1] % elements == 0:
         return empty(like, shape, argument.dtype or "")
     return empty(like, (*shape[:-1], padded(shape[-1], elements)), argument.dtype or "")[..., : shape[-1]]
-
-
-def _check_address(name: str, tensor: Tensor) -> None:
-    """No kernel has an alignment below that of an element: numpy knows such arrays."""
-    size = max(tensor.dl_tensor.dtype.bits // 8, 1)
-    if tensor.data % size:
-        wanted = f"a multiple of {size} bytes, an element of {tensor.dtype}"
-        raise InvalidArgumentError(f"{name} is at address {tensor.data:#x}; it must be {wanted}")
 
 
 def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +216,7 @@ def _about(described: Interface, argument: Argument) -> str:
     limits = ("at least", least), ("at most", argument.max)
     bounds = "".join(f", {word} {bound:.12g}" for word, bound in limits if bound is not None)
     if argument.is_tensor:
-        follows = next((name for name, names in described.dtypes if argument.name in names), argument.dtype)
+        follows = next((name for name, names in described.dtypes.items() if argument.name in names), argument.dtype)
         kind = described.shape_text(argument) + ("" if argument.is_output else f", {follows}")
     else:
         kind = argument.kind + bounds

@@ -1,4 +1,4 @@
-"""What an operator takes, as the library declares it (compiler/spec/call)."""
+"""Descriptions of operators, as the library declares them (compiler/spec/call)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 from ._library import json_of, library
 from ._words import either
-from .signature import Argument, Dimension, text_of_shape
+from .signature import Argument, text_of_shape
+
+Described = Mapping[str, Any]  # an object of hstujit_operators in hstujit.h
 
 
 @dataclass(frozen=True)
@@ -20,20 +22,16 @@ class Parameter:
     type: str  # "bool", "int" or "str"
     default: Any  # None: it is required
     allowed: tuple[str, ...]  # of strings
-    minimum: int | None
-    maximum: int | None
     doc: str
 
     @classmethod
-    def of(cls, name: str, schema: Mapping[str, Any]) -> Parameter:
+    def of(cls, name: str, schema: Described) -> Parameter:
         is_integer = all(isinstance(value, int) for value in schema.get("enum", [None]))
         return cls(
             name=name,
             type={"boolean": "bool", "integer": "int"}.get(schema.get("type", ""), "int" if is_integer else "str"),
             default=schema.get("default"),
             allowed=tuple(map(str, schema.get("enum", ()))),
-            minimum=schema.get("minimum"),
-            maximum=schema.get("maximum"),
             doc=schema["description"],
         )
 
@@ -48,50 +46,32 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Axis:
-    """An axis of an input whose size is a parameter, under conditions on flags."""
-
-    argument: str
-    axis: int
-    unless: tuple[str, ...]  # the size is another one where one of these flags is True
-    when: str  # "", or the size is this one only where the flag is True
-
-    def holds(self, chosen: Mapping[str, Any]) -> bool:
-        return not any(chosen.get(flag) for flag in self.unless) and (not self.when or bool(chosen.get(self.when)))
-
-
-@dataclass(frozen=True)
 class PassedOn:
-    """An input whose gradient is that of an output times a number, so that backward does not return it.
-
-    Attributes:
-        factor: the argument that is the number; "" where that is 1.
-        parameter: "", or the input's gradient is that only where this parameter has the value.
-    """
+    """An input whose gradient is that of an output times a number, so that backward does not return it."""
 
     argument: str
     output: str
-    factor: str
-    parameter: str
-    value: Any
+    factor: str = ""  # the argument that is the number; "" where that is 1
+    parameter: str = ""  # "", or the input's gradient is that only where this parameter has the value
+    value: Any = None
 
 
-@dataclass(frozen=True, eq=False)
 class Interface:
-    """What one direction of an operator takes. There is one object of each.
+    """Describes what one direction of an operator takes. There is one object of each.
 
     Attributes:
         inputs: every argument that some instance has, in launch order. Sizes are in terms of parameters.
         outputs: likewise.
+        call_order: inputs as calls have them: what is required, then tensors, then numbers.
         optional: names of arguments that some instance has not.
         usual: numbers of every call that have a default.
         gradients: of backward: the argument of forward whose gradient an argument is.
         wanted: gradients that are only computed where a parameter is True, and that parameter.
         switches: parameters that say whether an argument is there.
-        forms: parameters that say which shape the argument of the same name has, such as attn_scale: value and shape.
-        sizes: parameters that are the size of an axis. The first axis that holds and whose argument is given counts.
+        forms: parameters that say which shape the argument of the same name has, such as attn_scale.
+        sizes: parameters that are the size of an axis: the axes, of which the first counts that is given.
         dtypes: parameters that are data types: the arguments that have it, of which the first that is given counts.
-        alignment: the parameter that addresses and strides are multiples of, with its values, largest first.
+        alignment: the parameter that addresses and strides are multiples of, "" where there is none.
         parameters: all others.
         rows: symbols of outputs that no input determines, and the keyword that does.
         passed_on: of backward: inputs of forward whose gradients it does not return.
@@ -99,78 +79,33 @@ class Interface:
         allowed: what the library's JSON Schema says of each parameter.
     """
 
-    op: str
-    direction: str
-    inputs: tuple[Argument, ...]
-    outputs: tuple[Argument, ...]
-    optional: frozenset[str]
-    usual: Mapping[str, float]
-    gradients: Mapping[str, str]
-    wanted: Mapping[str, str]
-    switches: tuple[Switch, ...]
-    forms: tuple[tuple[str, tuple[tuple[str, tuple[Dimension, ...]], ...]], ...]
-    sizes: tuple[tuple[str, tuple[Axis, ...]], ...]
-    dtypes: tuple[tuple[str, tuple[str, ...]], ...]
-    alignment: tuple[str, tuple[int, ...]] | None
-    parameters: tuple[Parameter, ...]
-    rows: tuple[tuple[str, str], ...]
-    passed_on: tuple[PassedOn, ...]
-    forward_only: tuple[str, ...]
-    allowed: Mapping[str, Mapping[str, Any]]
-
-    @classmethod
-    def of(cls, op: str, direction: str, call: Mapping[str, Any], allowed: Mapping[str, Any]) -> Interface:
-        """``call`` is the library's description (hstujit_operators in hstujit.h)."""
-        arguments = [(entry, Argument.of(entry)) for entry in call["arguments"]]
-        alignment = call.get("alignment")
+    def __init__(self, op: str, direction: str, call: Described, allowed: Described) -> None:
+        entries = [(entry, Argument.of(entry)) for entry in call["arguments"]]
+        arguments = {argument.name: argument for _, argument in entries}
 
         def values(key: str) -> dict[str, Any]:
-            return {entry["name"]: entry[key] for entry, _ in arguments if key in entry}
+            return {entry["name"]: entry[key] for entry, _ in entries if key in entry}
 
-        return cls(
-            op=op,
-            direction=direction,
-            inputs=tuple(argument for _, argument in arguments if not argument.is_output),
-            outputs=tuple(argument for _, argument in arguments if argument.is_output),
-            optional=frozenset(values("optional")),
-            usual=values("usual"),
-            gradients=values("gradient_of"),
-            wanted=values("wanted"),
-            switches=tuple(
-                Switch(name, frozenset(names["given"]), frozenset(names["left_out"]))
-                for name, names in call["presence"].items()
-            ),
-            forms=tuple(
-                (name, tuple((form["value"], tuple(map(Dimension.of, form["shape"]))) for form in forms))
-                for name, forms in call["forms"].items()
-            ),
-            sizes=tuple(
-                (
-                    name,
-                    tuple(
-                        Axis(axis["argument"], axis["axis"], tuple(axis.get("unless", ())), axis.get("when", ""))
-                        for axis in axes
-                    ),
-                )
-                for name, axes in call["sizes"].items()
-            ),
-            dtypes=tuple((name, tuple(names)) for name, names in call["dtypes"].items()),
-            alignment=(alignment, tuple(sorted(allowed[alignment]["enum"], reverse=True))) if alignment else None,
-            parameters=tuple(Parameter.of(name, allowed[name]) for name in call["keywords"]),
-            rows=tuple((rows["symbol"], rows["keyword"]) for rows in call["rows"]),
-            passed_on=tuple(
-                PassedOn(
-                    passed["argument"],
-                    passed["output"],
-                    passed.get("factor", ""),
-                    passed.get("parameter", ""),
-                    passed.get("value"),
-                )
-                for passed in call.get("passed_on", ())
-            ),
-            forward_only=tuple(call.get("forward_only", ())),
-            allowed=allowed,
+        self.op, self.direction, self.allowed = op, direction, allowed
+        # Name of the function: that of the operator, with ``_backward`` behind it.
+        self.name = op if direction == "forward" else op + "_backward"
+        self.inputs = tuple(argument for argument in arguments.values() if not argument.is_output)
+        self.outputs = tuple(argument for argument in arguments.values() if argument.is_output)
+        self.call_order = tuple(arguments[name] for name in call["order"])
+        self.optional = frozenset(values("optional"))
+        self.usual, self.gradients, self.wanted = values("usual"), values("gradient_of"), values("wanted")
+        self.switches = tuple(
+            Switch(name, frozenset(names["given"]), frozenset(names["left_out"]))
+            for name, names in call["presence"].items()
         )
+        self.forms: Mapping[str, Any] = call["forms"]
+        self.sizes: Mapping[str, list[dict[str, Any]]] = call["sizes"]
+        self.dtypes: Mapping[str, list[str]] = call["dtypes"]
+        self.alignment: str = call.get("alignment", "")
+        self.parameters = tuple(Parameter.of(name, allowed[name]) for name in call["keywords"])
+        self.rows = tuple((rows["symbol"], rows["keyword"]) for rows in call["rows"])
+        self.passed_on = tuple(PassedOn(**passed) for passed in call.get("passed_on", ()))
+        self.forward_only: tuple[str, ...] = tuple(call.get("forward_only", ()))
 
     @functools.cached_property
     def deciding(self) -> frozenset[str]:
@@ -182,42 +117,18 @@ class Interface:
         return frozenset(deciding.difference(*(switch.drops for switch in self.switches)))
 
     @functools.cached_property
-    def call_order(self) -> tuple[Argument, ...]:
-        """Inputs as calls in Python have them: what is required, in launch order, then tensors, then numbers.
-
-        The tensor of a seed comes last, because calls by position are older than it.
-        """
-        given = [argument for argument in self.inputs if self.is_required(argument)]
-        others = [argument for argument in self.inputs if not self.is_required(argument)]
-        return (*given, *sorted(others, key=_place))
-
-    def is_required(self, argument: Argument) -> bool:
-        return argument.name not in self.optional and argument.name not in self.usual
-
-    @functools.cached_property
     def decisive_axes(self) -> tuple[tuple[str, int], ...]:
         """Axes of inputs whose sizes are parameters."""
-        return tuple(dict.fromkeys((axis.argument, axis.axis) for _, axes in self.sizes for axis in axes))
+        return tuple(dict.fromkeys((axis["argument"], axis["axis"]) for axes in self.sizes.values() for axis in axes))
 
     def is_real(self, name: str) -> bool:
         return any(argument.name == name and argument.kind == "float" for argument in self.inputs)
 
     def shape_text(self, argument: Argument) -> str:
-        """Of its forms, the one of fewer axes first."""
-        forms = [shape for _, shape in dict(self.forms).get(argument.name, ())] or [argument.shape]
-        return either([text_of_shape(shape) for shape in sorted(forms, key=len)])
-
-    @property
-    def name(self) -> str:
-        """Of the function: that of the operator, with ``_backward`` behind it."""
-        return self.op if self.direction == "forward" else self.op + "_backward"
-
-
-def _place(argument: Argument) -> int:
-    """Of an input that need not be given: less stands first."""
-    if argument.is_tensor:
-        return 2 if argument.semantic == "seed" else 0
-    return 1
+        """The shape of an argument; of its forms, the one of fewer axes first."""
+        forms = [form["shape"] for form in self.forms.get(argument.name, ())]
+        shapes = sorted(forms, key=len) or [[size.text for size in argument.shape]]
+        return either([text_of_shape(shape) for shape in shapes])
 
 
 @functools.cache
@@ -239,4 +150,4 @@ def interfaces() -> dict[str, tuple[str, str]]:
 @functools.cache
 def interface(op: str, direction: str) -> Interface:
     entry = operators()[op]
-    return Interface.of(op, direction, entry["calls"][direction], entry["parameters"]["properties"])
+    return Interface(op, direction, entry["calls"][direction], entry["parameters"]["properties"])

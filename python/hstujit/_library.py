@@ -7,18 +7,16 @@ The library is the one of this package, in an editable installation the one of t
 from __future__ import annotations
 
 import atexit
-import contextlib
 import ctypes
 import json
 import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from . import _structs, errors
-from ._words import in_python, shown
+from ._words import shown
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
 PACKAGE = pathlib.Path(__file__).parent
@@ -62,6 +60,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
         *[_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
         *[ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t],
     ],
+    "call_check": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t],
     "call_op": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, _OUT],
     "last_error_fields": [ctypes.POINTER(_structs.ErrorFields)],
     "suggest": [_STRING, ctypes.POINTER(ctypes.c_char_p), ctypes.c_size_t, _TEXT],
@@ -118,18 +117,10 @@ def _load() -> ctypes.CDLL:
 
 
 def function_of(library: ctypes.CDLL, name: str) -> Any:
-    """Builds of one ABI version may have more functions than those before them."""
     try:
         return getattr(library, name)
-    except AttributeError:
-        file = pathlib.Path(library._name)
-        if file.is_absolute():
-            file = file.resolve()
-        elif known := getattr(library, "hstujit_abi_version", None):  # which those that depend on it have, too
-            file = _file_of(known)
-        raise ImportError(
-            f"{file} has no function {name}: it is of another build than {PACKAGE}; both must be of the same commit"
-        ) from None
+    except AttributeError:  # builds of one ABI version may have more functions than those before them
+        raise ImportError(f"{library._name} has no function {name}: it is of another build than {PACKAGE}") from None
 
 
 def _file_of(function: Any) -> pathlib.Path:
@@ -161,22 +152,13 @@ def path() -> pathlib.Path:
     return _file_of(library.hstujit_version)
 
 
-def _where_the_host_backend_is() -> str:
-    """The commands of docs/python.md and docs/deployment.md. No index of packages has it."""
-    if (PREFIX / "lib" / SONAME).exists():
-        return "it is a wheel beside this one, of the same build: pip install build/wheel/hstujit_host-*.whl"
-    return "it is the component host of the same build: cmake --install build/release --strip --component host"
-
-
 def error_of(status: int, sentence: str | None = None) -> errors.Error:
     """The exception of a status, with the sentence and the fields of this thread's last failure."""
     last = library.hstujit_last_error().decode(errors="replace")
     fields = _structs.ErrorFields()
     library.hstujit_last_error_fields(ctypes.byref(fields))
     is_last = sentence is None or sentence == last
-    sentence = in_python(last if sentence is None else sentence)
-    if "libhstujit_host.so" in sentence:
-        sentence += f"; {_where_the_host_backend_is()}"
+    sentence = last if sentence is None else sentence
     kind = errors.BY_STATUS.get(status, errors.Error)
     # So begins every sentence about it, behind the instance that it is of.
     if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):
@@ -192,17 +174,6 @@ def check(status: int) -> None:
         raise error_of(status)
 
 
-@contextlib.contextmanager
-def without_a_gpu(to_do: str) -> Iterator[None]:
-    """Says what may be done, where there is no GPU. The tool says the same (tools/hstujit/command.cpp)."""
-    try:
-        yield
-    except (errors.NoDriverError, errors.NoDeviceError) as error:
-        if not str(error).startswith("device is "):  # a number that no GPU has
-            error.args = (f"{error}; {to_do}",)
-        raise
-
-
 def take_text(text: _structs.Text) -> str:
     """The text, whose memory is given back."""
     try:
@@ -212,7 +183,7 @@ def take_text(text: _structs.Text) -> str:
 
 
 def text_of(function: Any, *arguments: Any) -> str:
-    """What a function writes to the text behind these arguments."""
+    """The text that a function writes to its last argument."""
     text = _structs.Text()
     status = function(*arguments, ctypes.byref(text))
     if status:
@@ -229,7 +200,7 @@ def json_of(function: Any, *arguments: Any) -> Any:
 
 
 def suggested(written: str, names: list[str]) -> list[str]:
-    """Those of ``names`` that are meant by one that is not among them: the table and the distance of the library."""
+    """The names that are meant by one that is not among them, by the table and the distance of the library."""
     array = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     found: list[str] = json_of(library.hstujit_suggest, written.encode(errors="replace"), array, len(names))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from ._numbers import as_integer, as_real
 from ._words import shown
 from .errors import InvalidArgumentError
 
@@ -22,25 +23,37 @@ _INTEGERS = {ctypes.c_int: (True, 32), ctypes.c_int64: (True, 64), ctypes.c_uint
 ADDRESS = ctypes.c_uint64
 
 
-def check_width(name: str, kind: Any, value: Any) -> None:
-    """ctypes cuts an integer that its type has no room for; this refuses it."""
-    if not isinstance(value, int) or kind not in _INTEGERS:
-        return
+def integer_of(name: str, kind: Any, value: Any) -> int:
+    """An argument that is an integer. ctypes cuts one that its type has no room for; this refuses it."""
+    integer = as_integer(value)
+    if integer is None:
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer")
     is_signed, bits = _INTEGERS[kind]
     lowest = -(2 ** (bits - 1)) if is_signed else 0
-    if not 0 <= value - lowest < 2**bits:
+    if not 0 <= integer - lowest < 2**bits:
         least = "" if is_signed else ", at least 0"
         raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer of {bits} bits{least}")
+    return integer
+
+
+def real_of(name: str, value: Any) -> float:
+    real = as_real(value)
+    if real is None:
+        raise InvalidArgumentError(f"{name} is {shown(value)}; it must be a real number")
+    return real
 
 
 class Sized(ctypes.Structure):
     """A struct that begins with its size."""
 
     def __init__(self, **values: object) -> None:
+        super().__init__(size=ctypes.sizeof(self))
         kinds = {field[0]: field[1] for field in self._fields_}
         for name, value in values.items():
-            check_width(name, kinds[name], value)
-        super().__init__(size=ctypes.sizeof(self), **values)
+            kind = kinds[name]
+            if kind in _INTEGERS and not isinstance(value, bool):
+                value = integer_of(name, kind, value)
+            setattr(self, name, real_of(name, value) if kind is ctypes.c_double else value)
 
 
 class Text(ctypes.Structure):
@@ -138,6 +151,9 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
 class Value(ctypes.Union):
     _fields_ = [("tensor", ctypes.c_void_p), ("real", ctypes.c_double), ("integer", ctypes.c_int64)]
+
+
+UNKNOWN_INTEGER = -(2**63)  # of a traced call
 
 
 class Given(ctypes.Structure):

@@ -57,7 +57,7 @@ def _definition(function: Any) -> str:
 
 
 def package_stub() -> str:
-    """What ``hstujit`` itself has: the names of __init__.py, and the operators."""
+    """Stubs of ``hstujit`` itself: the names of __init__.py, and the operators."""
     source = (pathlib.Path(__file__).parent / "__init__.py").read_text(encoding="utf-8")
     imports = [line for line in source.splitlines() if line.startswith("from .") and "_library" not in line]
     lines = ["from . import errors as errors", "from . import operators as operators"]

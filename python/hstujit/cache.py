@@ -5,12 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _structs
-from ._checked import checked
 from ._library import encode, json_of, library, text_of
-from ._words import did_you_mean, shown
+from ._words import shown
 from .context import Context, check_context, handle_of
 from .errors import InvalidArgumentError
 
@@ -22,17 +21,9 @@ class Cache:
         hstujit.errors.CacheError: a folder or a file that cannot be used; the sentence says why.
     """
 
-    @checked
     def __init__(self, context: Context | None = None) -> None:
         check_context(context)
         self._context = context
-
-    if not TYPE_CHECKING:  # which finds such names itself
-
-        def __getattr__(self, name: str) -> Any:
-            names = [] if name.startswith("_") else [known for known in dir(Cache) if known[0] != "_"]
-            nearest = did_you_mean(name, names)
-            raise AttributeError(f"{shown(type(self).__name__)} object has no attribute {shown(name)}{nearest}")
 
     @property
     def path(self) -> pathlib.Path:
@@ -51,7 +42,6 @@ class Cache:
         """Reads every entry, and names those that are not what was written."""
         return json_of(library.hstujit_cache_verify, handle_of(self._context))
 
-    @checked
     def prune(self, *, max_bytes: int | None = None, nvrtc: str | None = None) -> dict[str, Any]:
         """Removes entries: the least recently used above ``max_bytes``, or those that NVRTC ``nvrtc`` ("13.0") built.
 
@@ -67,11 +57,9 @@ class Cache:
             except InvalidArgumentError as error:
                 error.args = ("nvrtc" + str(error).removeprefix("version"),)
                 raise
-        if max_bytes is None or not 0 <= max_bytes < 2**63:
-            raise InvalidArgumentError(f"max_bytes is {shown(max_bytes)}; it must be a number of bytes below 2^63")
+        max_bytes = _structs.integer_of("max_bytes", ctypes.c_uint64, max_bytes)
         return json_of(library.hstujit_cache_prune, handle_of(self._context), max_bytes)
 
-    @checked
     def export(self, path: str | os.PathLike[str], *, op: str | None = None) -> dict[str, Any]:
         """Writes kernels and records, of operator ``op`` alone if it is named, into one file.
 
@@ -81,7 +69,6 @@ class Cache:
         options = _structs.CacheExportOptions(op=encode(op))
         return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))
 
-    @checked
     def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""
         return json_of(library.hstujit_cache_import, handle_of(self._context), encode(path))

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _structs
-from ._checked import checked
 from ._interrupt import Progress, interruptible
-from ._library import encode, json_of, library, without_a_gpu
+from ._library import encode, json_of, library
 from ._words import not_allowed
 from .config import Config
 from .context import Context, context_of, handle_of
@@ -51,7 +50,6 @@ def _backend(name: str) -> int:
     return _structs.BACKENDS[name]
 
 
-@checked
 def prewarm(
     config: Source,
     *,
@@ -85,13 +83,12 @@ def prewarm(
         arch=encode(arch),
         op_name=encode(op),
         jobs=jobs,
-        check=int(check),
+        check=bool(check),
         shard_index=shard[0],
         shard_count=shard[1],
     )
 
 
-@checked
 def tune(
     config: Source,
     *,
@@ -107,25 +104,20 @@ def tune(
 
     ``budget_s`` is of the whole call, in seconds; 0: the config's. The others are those of :func:`prewarm`.
     """
-    with without_a_gpu(
-        "prewarm with arch compiles without one, and winners that were tuned on another machine come here with "
-        "Cache.export and Cache.import_"
-    ):
-        return _call_until_interrupted(
-            library.hstujit_tune,
-            config,
-            context,
-            progress,
-            op_name=encode(op),
-            budget_s=budget_s,
-            device=device,
-            jobs=jobs,
-            shard_index=shard[0],
-            shard_count=shard[1],
-        )
+    return _call_until_interrupted(
+        library.hstujit_tune,
+        config,
+        context,
+        progress,
+        op_name=encode(op),
+        budget_s=budget_s,
+        device=device,
+        jobs=jobs,
+        shard_index=shard[0],
+        shard_count=shard[1],
+    )
 
 
-@checked
 def explain(
     config: Source,
     *,
@@ -137,7 +129,6 @@ def explain(
     return _call(library.hstujit_explain, config, context, arch=encode(arch), op_name=encode(op))
 
 
-@checked
 def check_config(
     config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
 ) -> dict[str, Any]:
@@ -145,7 +136,6 @@ def check_config(
     return _call(library.hstujit_check, config, context, arch=encode(arch))
 
 
-@checked
 def run(
     config: Source,
     *,
@@ -163,31 +153,27 @@ def run(
     ``check`` compares with a float64 reference. ``repeats`` launches on the same input are compared with one another.
     ``max_rows`` bounds the rows of a batch; 0: all of them.
     """
-    with without_a_gpu('backend="host" runs on the CPU'):
-        return _call(
-            library.hstujit_run,
-            config,
-            context,
-            op_name=encode(op),
-            backend=_backend(backend),
-            check=int(check),
-            device=device,
-            repeats=repeats,
-            seed=seed,
-            max_rows=max_rows,
-        )
+    return _call(
+        library.hstujit_run,
+        config,
+        context,
+        op_name=encode(op),
+        backend=_backend(backend),
+        check=bool(check),
+        device=device,
+        repeats=repeats,
+        seed=seed,
+        max_rows=max_rows,
+    )
 
 
-@checked
 def bench(
     config: Source, *, op: str | None = None, device: int = 0, repeats: int = 0, context: Context | None = None
 ) -> dict[str, Any]:
     """Times instances on a GPU, ``repeats`` launches each; 0: 50."""
-    with without_a_gpu("prewarm with arch compiles without one"):
-        return _call(library.hstujit_bench, config, context, op_name=encode(op), device=device, repeats=repeats)
+    return _call(library.hstujit_bench, config, context, op_name=encode(op), device=device, repeats=repeats)
 
 
-@checked
 def emit(
     config: Source,
     directory: str | os.PathLike[str],
@@ -202,7 +188,6 @@ def emit(
     )
 
 
-@checked
 def freeze(
     config: Source,
     *,

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
-import numbers
 import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._checked import checked, named
 from ._handles import Owner
 from ._library import check, encode, json_of, library
-from ._words import cut, shown
+from ._numbers import is_integer, is_number
+from ._words import shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
@@ -30,7 +28,6 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
         hstujit.errors.Error: the file cannot be read.
     """
 
-    @named
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         self._handle = ctypes.c_void_p()
         if isinstance(source, (str, bytes, os.PathLike)):
@@ -50,16 +47,15 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
                 )
             )
         except InvalidConfigError as error:
-            raise InvalidConfigError(_without_places(str(error))) from None
+            error.args = (_without_places(str(error)),)
+            raise
 
     @classmethod
-    @checked
     def parse(cls, text: str, origin: str = _ORIGIN) -> Config:
         """The config of this JSON text. ``origin`` stands for the file in messages."""
         return cls._of(library.hstujit_config_parse, encode(text), encode(origin))
 
     @classmethod
-    @checked
     def recording(cls, path: str | os.PathLike[str]) -> Config:
         """What a file of ``HSTUJIT_RECORD`` lists. Only :func:`hstujit.tune` takes it."""
         return cls._of(library.hstujit_config_load_recording, encode(path))
@@ -77,40 +73,21 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
 
 
 def json_text(value: Any, what: str, wrong: type[Error]) -> bytes:
-    """What is not JSON raises ``wrong`` with its place in it, and ``what`` for the whole."""
+    """JSON of a value that may have numbers of numpy. What is not JSON raises ``wrong``."""
     try:
-        return json.dumps(_json_value(value, "", what, wrong)).encode()
-    except RecursionError:
-        raise wrong(f"{what} is nested too deeply") from None
+        return json.dumps(value, default=_json_number, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise wrong(f"{what} cannot be written as JSON: {error}") from None
 
 
-def _json_value(value: Any, place: str, what: str, wrong: type[Error]) -> Any:
-    if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise wrong(f"{cut(place or what)} has the name {shown(key)}; a name must be a text")
-        return {key: _json_value(item, f"{place}.{key}" if place else key, what, wrong) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item, f"{place}[{i}]", what, wrong) for i, item in enumerate(value)]
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, numbers.Integral):  # numpy's, too
-        if not -(2**63) <= int(value) < 2**64:
-            raise wrong(f"{cut(place or what)} is {shown(int(value))}; it must be an integer of 64 bits")
+def _json_number(value: Any) -> Any:
+    if is_integer(value):
         return int(value)
-    if isinstance(value, numbers.Real) and math.isfinite(value):
+    if is_number(value):
         return float(value)
-    allowed = "a finite number, a text, True, False, None, a list or a dict"
-    raise wrong(f"{cut(place or what)} is {shown(value)}{_dtype_meant(value)}; it must be {allowed}")
-
-
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "int32": "int32", "int64": "int64"}
-
-
-def _dtype_meant(value: Any) -> str:
-    """Of a data type of a framework: ``torch.bfloat16``, ``numpy.float16`` or an instance of ``numpy.dtype``."""
-    found = re.fullmatch(rf"(?:<class '|dtype\('|)(?:\w+\.)*({'|'.join(_DTYPES)})(?:'>|'\)|)", shown(value))
-    return f", did you mean {shown(_DTYPES[found[1]])}?" if found else ""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{shown(value)} is none of a number, a text, True, False, None, a list and a dict")
 
 
 def _without_places(sentences: str) -> str:

@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
-from ._checked import checked
 from ._handles import Owner
-from ._kept import Kept
 from ._library import check, encode, json_of, library
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
 
-MOST_CALLS = 1024  # that a context keeps for functions; each keeps the ops that it launches
+MOST_CALLS = 1024  # that a context keeps for functions before it forgets all of them; each keeps the ops it launches
 _logs: list[Any] = []  # callbacks: an op that outlives its context may yet call one
 
 
@@ -39,7 +37,6 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
         hstujit.errors.Error: a value or an environment variable that is not allowed.
     """
 
-    @checked
     def __init__(
         self,
         *,
@@ -59,9 +56,9 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
             cache_path=encode(_separated(cache_path)),
             on_miss=_structs.ON_MISS[on_miss],
             log=callback,
-            deterministic=int(deterministic),
+            deterministic=bool(deterministic),
         )
-        self._calls: Kept[Any] = Kept(MOST_CALLS)  # by what their instances follow from
+        self._calls: dict[Any, Any] = {}  # by what their instances follow from
         self._handle = ctypes.c_void_p()
         check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
 
@@ -74,10 +71,7 @@ def _separated(cache_path: Any) -> str | None:
     """As ``HSTUJIT_CACHE_PATH`` has it. A list of none is the variable's opposite: no layer."""
     if cache_path is None or isinstance(cache_path, str):
         return cache_path
-    paths = [cache_path] if isinstance(cache_path, os.PathLike) else cache_path
-    if not isinstance(paths, (list, tuple)) or not all(isinstance(path, (str, os.PathLike)) for path in paths):
-        raise InvalidArgumentError(f"cache_path is {shown(cache_path)}; it must be a text, a path or a list of them")
-    names = [os.fsdecode(path) for path in paths]
+    names = [os.fsdecode(path) for path in ([cache_path] if isinstance(cache_path, os.PathLike) else cache_path)]
     for name in names:
         if not name:
             raise InvalidArgumentError("cache_path has an empty path; each layer must be a directory or a bundle")

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _structs
-from ._checked import as_integer, as_real, checked, is_integer
 from ._dlpack import CUDA, Tensor, device_of
 from ._handles import Owner
-from ._library import check, encode, json_of, library, without_a_gpu
+from ._library import check, encode, json_of, library
 from ._words import cut, did_you_mean, not_allowed, shown
 from .config import Config, json_text
 from .context import Context, context_of
@@ -36,7 +35,6 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         hstujit.errors.Error: a parameter that is not known or not allowed.
     """
 
-    @checked
     def __init__(
         self,
         instance: Mapping[str, Any],
@@ -51,14 +49,13 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         text = json_text(instance, "instance", InvalidArgumentError)
 
         def create(context: Any, direction: int, backend: int, out: Any) -> int:
-            options = _structs.OpOptions(direction=direction, backend=backend, deterministic=int(deterministic))
+            options = _structs.OpOptions(direction=direction, backend=backend, deterministic=bool(deterministic))
             status: int = library.hstujit_op_create_with(context, text, ctypes.byref(options), out)
             return status
 
         self._create(create, context, direction, backend)
 
     @classmethod
-    @checked
     def from_config(
         cls,
         config: Config,
@@ -101,7 +98,6 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         """The arguments of a launch, in launch order."""
         return Signature.of(json_of(library.hstujit_op_signature, self._handle))
 
-    @checked
     def prepare(self, max_seq_len: int | None = None, device: int = -1) -> None:
         """Makes the kernel for sequences of up to ``max_seq_len`` rows ready. May compile.
 
@@ -117,13 +113,6 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
                     "max_seq_len is None; launches of this op have one, and kernels are made for it"
                 )
             max_seq_len = 1
-        if self.backend == "host":
-            self._prepare(max_seq_len, device)
-            return
-        with without_a_gpu('Op(..., backend="host") computes on the CPU'):
-            self._prepare(max_seq_len, device)
-
-    def _prepare(self, max_seq_len: int, device: int) -> None:
         if (max_seq_len, device) in self._prepared and device >= 0:
             return
         check(library.hstujit_prepare(self._handle, _structs.Problem(max_seq_len=max_seq_len, device=device)))
@@ -148,22 +137,22 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
             hstujit.errors.NotPreparedError: there was no :meth:`prepare` for this ``max_seq_len`` and device.
             hstujit.errors.InvalidArgumentError: an argument that is missing, unknown, or not allowed.
         """
-        if not is_integer(stream):
-            raise InvalidArgumentError(f"stream is {shown(stream)}; it must be an integer, the address of a CUstream")
-        _structs.check_width("stream", _structs.ADDRESS, int(stream))
+        stream = _structs.integer_of("stream", _structs.ADDRESS, stream)
         values, tensors = self._values(arguments, stream)
         name = "workspace"
         borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
         bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
         address = None if borrowed is None else borrowed.data
-        check(library.hstujit_launch(self._handle, values, len(values), address, bytes_, int(stream)))
+        check(library.hstujit_launch(self._handle, values, len(values), address, bytes_, stream))
         del tensors, borrowed  # until here nothing of them may be given back
 
     def _values(self, arguments: Mapping[str, Any], stream: int | None) -> tuple[Any, list[Tensor]]:
         """The values of a launch, and what must live during it."""
         signature = self.signature
         names = [argument.name for argument in signature]
-        wrong = [f"{cut(name)} is no argument{did_you_mean(name, names)}" for name in arguments if name not in names]
+        wrong = [
+            f"{cut(name)} is not an argument{did_you_mean(name, names)}" for name in arguments if name not in names
+        ]
         wrong += [f"{name} is missing" for name in names if arguments.get(name) is None]
         if wrong:
             raise InvalidArgumentError(f"{'; '.join(wrong)}; the arguments are {', '.join(names)}")
@@ -196,16 +185,9 @@ def check_writable(argument: Argument, tensor: Tensor) -> None:
 
 def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:
     if kind == "float":
-        real = as_real(given)
-        if real is None:
-            raise InvalidArgumentError(f"{name} is {shown(given)}; it must be a real number")
-        value.real = real
-        return
-    integer = as_integer(given)
-    if integer is None:
-        raise InvalidArgumentError(f"{name} is {shown(given)}; it must be an integer")
-    _structs.check_width(name, ctypes.c_int64, integer)
-    value.integer = integer
+        value.real = _structs.real_of(name, given)
+    else:
+        value.integer = _structs.integer_of(name, ctypes.c_int64, given)
 
 
 def _dlpack_stream(name: str, array: Any, stream: int | None) -> int | None:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._words import shown
-
 _DIMENSION = re.compile(r"(?:(\d+)\*)?([A-Za-z_]\w*(?:\*[A-Za-z_]\w*)*)([+-]\d+)?")
 
 
@@ -32,15 +30,9 @@ class Dimension:
             return cls(str(size), 0, (), size)
         match = _DIMENSION.fullmatch(size)
         if match is None:
-            raise ValueError(
-                f"the library describes a size as {shown(size)}, which this version of the package cannot read"
-            )
+            raise ValueError(f"the library describes a size as {size}, which this package cannot read")
         factor, symbols, bias = match.groups()
         return cls(size, int(factor or 1), tuple(symbols.split("*")), int(bias or 0), max_size)
-
-    @property
-    def is_constant(self) -> bool:
-        return not self.symbols
 
     def size(self, values: Mapping[str, int]) -> int | None:
         """None where a symbol has no value yet."""
@@ -108,11 +100,11 @@ class Argument:
 
     @property
     def shape_text(self) -> str:
-        return text_of_shape(self.shape)
+        return text_of_shape(dimension.text for dimension in self.shape)
 
 
-def text_of_shape(shape: Iterable[Dimension]) -> str:
-    return "(" + ", ".join(dimension.text for dimension in shape) + ")"
+def text_of_shape(sizes: Iterable[int | str]) -> str:
+    return f"({', '.join(map(str, sizes))})"
 
 
 _SEQUENCES = "L"  # the axis of all sequences' rows

@@ -89,18 +89,9 @@ std::int32_t torch_type(DLDataType type) {
   return -1;
 }
 
-Arguments::Arguments(const Operator& op) noexcept : op_(op) {
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) handles_[i] = nullptr;
-}
-
 Value& Arguments::value_of(const Slot& slot) {
   auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
   return group[slot.index];
-}
-
-void Arguments::finish() {
-  device_ = is_tensor(op_.first) ? tensor(op_.first).device : -1;
-  determinism_ = torch::determinism();
 }
 
 hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministic) const {
@@ -152,7 +143,8 @@ hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministi
   return call;
 }
 
-StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept : Arguments(op) {
+Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) handles_[i] = nullptr;
   for (std::size_t i = 0; i < op.parameters.size(); ++i) strings_[i] = nullptr;
   for (std::size_t at = 0; at < op.slots.size(); ++at) {
     const Slot& slot = op.slots[at];
@@ -165,7 +157,7 @@ StackArguments::StackArguments(const Operator& op, StableIValue* stack) noexcept
   }
 }
 
-void StackArguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
+void Arguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
   to.kind = slot.kind;
   switch (slot.kind) {
     case Kind::kTensor:
@@ -186,14 +178,14 @@ void StackArguments::take(const Slot& slot, StableIValue value, Value& to) noexc
   }
 }
 
-StackArguments::~StackArguments() {
+Arguments::~Arguments() {
   for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i)
     if (handles_[i]) functions().aoti_torch_delete_tensor_object(handles_[i]);
   for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i)
     if (strings_[i]) functions().torch_delete_string(strings_[i]);
 }
 
-void StackArguments::describe() {
+void Arguments::describe() {
   const Functions& torch = functions();
   const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
   for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i) {
@@ -223,12 +215,13 @@ void StackArguments::describe() {
     check(torch.torch_string_c_str(strings_[i], &parameters_[i].text), "torch_string_c_str");
     parameters_[i].size = static_cast<std::int32_t>(size);
   }
-  finish();
+  device_ = is_tensor(op_.first) ? tensor(op_.first).device : -1;
+  determinism_ = torch::determinism();
 }
 
 // PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
 // Here it is none, as one that may be left out; no plan is made of such a call.
-void StackArguments::drop_undefined(int input) {
+void Arguments::drop_undefined(int input) {
   const Functions& torch = functions();
   bool is_defined = true;
   if (!torch.aoti_torch_is_defined) return;

@@ -44,62 +44,46 @@ class OwnedTensor {
   AtenTensorHandle handle_;
 };
 
-// The arguments of one call. Whoever reads them derives from this.
+// The arguments of one call: takes what is on the dispatcher's stack, and gives it back when it goes.
 class Arguments {
  public:
+  Arguments(const Operator& op, StableIValue* stack) noexcept;
+  ~Arguments();
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
+  // Reads addresses, sizes, strides, data types and devices. Before that only tensors and texts are there to be given
+  // back.
+  void describe();
+
   const Value& input(int index) const { return inputs_[index]; }
   const Tensor& tensor(int index) const { return *inputs_[index].tensor; }
-  // nullptr of what is no tensor, and in a call that did not come through the dispatcher
-  AtenTensorHandle handle(int index) const { return handles_[index]; }
+  AtenTensorHandle handle(int index) const { return handles_[index]; }  // nullptr of what is no tensor
   std::int64_t given_rows(int index) const { return rows_[index].integer; }
   const Operator& op() const { return op_; }
-  // Of the first tensor: a CUDA ordinal, -1 on the CPU.
+  // The place of the first tensor: a CUDA ordinal, -1 on the CPU.
   std::int32_t device() const { return device_; }
   Determinism determinism() const { return determinism_; }
 
   // Creates the call that these arguments are. Throws where the library refuses it.
   hstujit_call* create_call(hstujit_context* context, bool deterministic) const;
 
-  // What a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
+  // Appends what a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
   void append_key(std::vector<std::uint64_t>& words) const;
 
- protected:
-  explicit Arguments(const Operator& op) noexcept;
-  ~Arguments() = default;
-
+ private:
   bool is_tensor(int input) const { return inputs_[input].kind == Kind::kTensor; }
   Value& value_of(const Slot& slot);
-  // Once all tensors are described.
-  void finish();
+  void drop_undefined(int input);
+  void take(const Slot& slot, StableIValue value, Value& to) noexcept;
 
   const Operator& op_;
   std::array<Value, kMaxArguments> inputs_, parameters_, rows_;
   std::array<Tensor, kMaxArguments> tensors_;
   std::array<AtenTensorHandle, kMaxArguments> handles_;
-
- private:
-  std::int32_t device_;
-  Determinism determinism_;
-};
-
-// Takes what is on the dispatcher's stack, and gives it back when it goes.
-class StackArguments : public Arguments {
- public:
-  StackArguments(const Operator& op, StableIValue* stack) noexcept;
-  ~StackArguments();
-
-  // Reads addresses, sizes, strides, data types and devices. Before that only tensors and texts are there to be given
-  // back.
-  void describe();
-
- private:
-  void drop_undefined(int input);
-  void take(const Slot& slot, StableIValue value, Value& to) noexcept;
-
   std::array<StringHandle, kMaxArguments> strings_;  // of parameters
+  std::int32_t device_ = -1;
+  Determinism determinism_ = Determinism::kAny;
 };
 
 }  // namespace hstujit::torch

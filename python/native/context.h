@@ -1,4 +1,4 @@
-// What the library asks its surroundings: the context of calls, and what Python does in its own way where it is there.
+// Asks the surroundings for the context of calls, and Python, where it is there, for what it does in its own way.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ const hstujit_torch_callbacks& callbacks();
 // Throws with what a callback said where it failed.
 void check_callback(bool failed);
 
-// Of new plans. Without Python a context of the environment's options, made by the first call.
+// The context of new plans. Without Python one of the environment's options, made by the first call.
 hstujit_context* context();
 
 void warn(const char* text);

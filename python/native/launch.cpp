@@ -108,6 +108,20 @@ void* data_of(const OwnedTensor& tensor) {
   return data;
 }
 
+// Whether kernels read a tensor where it is: its innermost stride is 1, and its address and all other strides are
+// multiples of the argument's alignment.
+bool is_read_in_place(const Tensor& tensor, const LaunchArgument& argument) {
+  const std::int64_t alignment = argument.alignment, element = argument.type.bits / 8;
+  bool is_empty = false, is_read = reinterpret_cast<std::uintptr_t>(tensor.data) % argument.alignment == 0;
+  for (int axis = 0; axis < tensor.rank; ++axis) {
+    is_empty = is_empty || tensor.sizes[axis] == 0;
+    if (tensor.sizes[axis] == 1) continue;
+    const std::int64_t stride = tensor.strides[axis];
+    is_read = is_read && (axis + 1 == tensor.rank ? stride == 1 : stride * element % alignment == 0);
+  }
+  return is_read || is_empty;
+}
+
 // Everything of one call that lies on the stack of its thread.
 class Launch {
  public:
@@ -125,6 +139,13 @@ class Launch {
   std::size_t count() const { return plan_.arguments.size(); }
   void check_status(hstujit_status status) const { torch::check_status(arguments_.op().name, status); }
   std::size_t first_output() const;
+  // Replaces a tensor that kernels do not read in place.
+  struct Copy {
+    OwnedTensor tensor;
+    std::vector<std::int64_t> strides;
+  };
+
+  void describe_copy(std::size_t at, const Tensor& input);
   void describe(std::size_t at, void* data, std::int64_t* sizes, std::int64_t* strides, std::int32_t device);
   // The op of the call, ready to be launched.
   hstujit_op* prepare();
@@ -132,6 +153,7 @@ class Launch {
 
   const Arguments& arguments_;
   Plan& plan_;
+  std::vector<Copy> copies_;
   std::array<OwnedTensor, kMaxOutputs> outputs_;
   std::array<std::int64_t, kMaxOutputs * kMaxRank> sizes_, strides_;  // of outputs, one behind the other
   std::array<hstujit_value, kMaxArguments> values_;
@@ -151,6 +173,15 @@ void Launch::describe(std::size_t at, void* data, std::int64_t* sizes, std::int6
   values_[at].tensor = &tensors_[at];
 }
 
+void Launch::describe_copy(std::size_t at, const Tensor& input) {
+  Copy& copy = copies_.emplace_back();
+  copy.strides.resize(static_cast<std::size_t>(input.rank));
+  copy.tensor = empty({input.sizes, copy.strides.size()}, input.dtype, input.device, copy.strides.data(), 1);
+  check(functions().aoti_torch_copy_(copy.tensor.get(), arguments_.handle(plan_.arguments[at].source), 0),
+        "aoti_torch_copy_");
+  describe(at, data_of(copy.tensor), const_cast<std::int64_t*>(input.sizes), copy.strides.data(), input.device);
+}
+
 void Launch::describe_inputs() {
   for (std::size_t at = 0; at < count(); ++at) {
     const LaunchArgument& argument = plan_.arguments[at];
@@ -161,8 +192,11 @@ void Launch::describe_inputs() {
       values_[at].integer = arguments_.input(argument.source).integer;
     } else {
       const Tensor& input = arguments_.tensor(argument.source);  // an input is read only
-      describe(at, const_cast<void*>(input.data), const_cast<std::int64_t*>(input.sizes),
-               const_cast<std::int64_t*>(input.strides), input.device);
+      if (is_read_in_place(input, argument))
+        describe(at, const_cast<void*>(input.data), const_cast<std::int64_t*>(input.sizes),
+                 const_cast<std::int64_t*>(input.strides), input.device);
+      else
+        describe_copy(at, input);
     }
   }
 }
@@ -237,8 +271,6 @@ void Launch::run() {
   check_status(hstujit_launch(op, values_.data(), count(), bytes != 0 ? data_of(workspace) : nullptr, bytes, stream));
 }
 
-}  // namespace
-
 std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments) {
   PlanTable& plans = registered.plans;
   thread_local std::vector<std::uint64_t> words;
@@ -255,41 +287,23 @@ std::shared_ptr<Plan> plan_of(Registered& registered, const Arguments& arguments
   return plans.keep(std::move(key), std::move(made), generation);
 }
 
-void launch(const Arguments& arguments, Plan& plan, std::span<OwnedTensor> outputs) {
+}  // namespace
+
+void launch(Registered& registered, StableIValue* stack) {
+  Arguments arguments(registered.op, stack);
+  arguments.describe();
+  const std::shared_ptr<Plan> plan = plan_of(registered, arguments);
   std::optional<CurrentDevice> device;
   if (arguments.device() >= 0) device.emplace(arguments.device());
-  Launch launch(arguments, plan);
+  Launch launch(arguments, *plan);
   launch.describe_inputs();
   launch.allocate();
   launch.run();
-  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i] = launch.take_output(plan.schema_outputs[i]);
-}
-
-void launch(Registered& registered, StableIValue* stack) {
-  StackArguments arguments(registered.op, stack);
-  arguments.describe();
   std::array<OwnedTensor, kMaxOutputs> made;
-  const std::span outputs(made.data(), registered.op.outputs.size());
-  launch(arguments, *plan_of(registered, arguments), outputs);
+  const std::size_t outputs = registered.op.outputs.size();
+  for (std::size_t i = 0; i < outputs; ++i) made[i] = launch.take_output(plan->schema_outputs[i]);
   // Nothing fails once the stack has an output.
-  for (std::size_t i = 0; i < outputs.size(); ++i) stack[i] = reinterpret_cast<StableIValue>(outputs[i].release());
-}
-
-void copy(StableIValue* stack) {
-  const Functions& torch = functions();
-  const OwnedTensor from(reinterpret_cast<AtenTensorHandle>(stack[0]));
-  std::int64_t rank = 0, *sizes = nullptr;
-  std::int32_t dtype = 0, type = 0, device = -1;
-  check(torch.aoti_torch_get_dim(from.get(), &rank), "aoti_torch_get_dim");
-  check(torch.aoti_torch_get_sizes(from.get(), &sizes), "aoti_torch_get_sizes");
-  check(torch.aoti_torch_get_dtype(from.get(), &dtype), "aoti_torch_get_dtype");
-  check(torch.aoti_torch_get_device_type(from.get(), &type), "aoti_torch_get_device_type");
-  if (type != torch.aoti_torch_device_type_cpu())
-    check(torch.aoti_torch_get_device_index(from.get(), &device), "aoti_torch_get_device_index");
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(rank));
-  OwnedTensor made = empty({sizes, strides.size()}, dtype, device, strides.data(), 1);
-  check(torch.aoti_torch_copy_(made.get(), from.get(), 0), "aoti_torch_copy_");
-  stack[0] = reinterpret_cast<StableIValue>(made.release());
+  for (std::size_t i = 0; i < outputs; ++i) stack[i] = reinterpret_cast<StableIValue>(made[i].release());
 }
 
 }  // namespace hstujit::torch

@@ -16,10 +16,8 @@
 #include <utility>
 
 #include "python/native/context.h"
-#include "python/native/direct.h"
 #include "python/native/failure.h"
 #include "python/native/launch.h"
-#include "python/native/python_objects.h"
 
 namespace hstujit::torch {
 namespace {
@@ -28,7 +26,7 @@ constexpr std::size_t kMaxOperators = 128;
 constexpr char kNamespace[] = "hstujit";
 constexpr char kFile[] = "libhstujit_torch.so";
 constexpr char kCpuLibrary[] = "libtorch_cpu.so", kCudaLibrary[] = "libtorch_cuda.so";
-// What this is written for: PyTorch 2.10, whose conventions later versions keep.
+// Asks for the conventions of PyTorch 2.10, which later versions keep.
 constexpr std::uint64_t kTorchVersion = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
 constexpr std::string_view kNotDeterministic = "deterministic ones are asked for";  // compiler/plan/search_space.cpp
 
@@ -96,14 +94,6 @@ void find_functions(Functions& found) {
                              "; this library needs PyTorch 2.10 or newer");
 }
 
-void implement(std::size_t index, const char* name) {
-  State& opened = state();
-  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
-    check(opened.functions.torch_library_impl(library, name, kKernels[index], kTorchVersion), "torch_library_impl");
-}
-
-void copy_kernel(StableIValue* stack, std::uint64_t, std::uint64_t) { copy(stack); }
-
 void register_operators(State& opened) {
   find_functions(opened.functions);
   const Functions& torch = opened.functions;
@@ -118,11 +108,9 @@ void register_operators(State& opened) {
     opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(op), {}});
     const Operator& kept = opened.operators[index]->op;
     check(torch.aoti_torch_library_def(definitions, kept.schema.c_str()), "aoti_torch_library_def");
-    implement(index, kept.name.c_str());
+    for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
+      check(torch.torch_library_impl(library, kept.name.c_str(), kKernels[index], kTorchVersion), "torch_library_impl");
   }
-  check(torch.aoti_torch_library_def(definitions, "_copy(Tensor tensor) -> Tensor"), "aoti_torch_library_def");
-  for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
-    check(torch.torch_library_impl(library, "_copy", copy_kernel, kTorchVersion), "torch_library_impl");
 }
 
 // Runs when the library is loaded, by dlopen, torch.ops.load_library, or as one that a program is linked to.
@@ -139,9 +127,7 @@ void register_operators(State& opened) {
 }  // namespace
 
 const Functions& functions() { return state().functions; }
-Registered& registered(std::size_t index) { return *state().operators[index]; }
 const hstujit_torch_callbacks& callbacks() { return state().callbacks; }
-void set_view(int (*view)(void*, DLTensor*)) { state().functions.dltensor_from_py_object = view; }
 
 Failure& failure() {
   thread_local Failure last;
@@ -217,44 +203,8 @@ HSTUJIT_API void hstujit_torch_set_callbacks(const hstujit_torch_callbacks* give
 // How many functions there are; the name of each.
 HSTUJIT_API int hstujit_torch_count() { return static_cast<int>(state().count); }
 HSTUJIT_API const char* hstujit_torch_name(int index) {
-  return registered(static_cast<std::size_t>(index)).op.name.c_str();
+  return state().operators[static_cast<std::size_t>(index)]->op.name.c_str();
 }
-// The schema of a function under another name than its own.
-HSTUJIT_API const char* hstujit_torch_schema(int index) {
-  return registered(static_cast<std::size_t>(index)).op.schema.c_str();
-}
-
-// Makes the kernels of a function those of another operator, too, which PyTorch has in this namespace.
-HSTUJIT_API int hstujit_torch_implement(int index, const char* name) {
-  try {
-    implement(static_cast<std::size_t>(index), name);
-    return 0;
-  } catch (const std::exception& error) {
-    hstujit_torch_set_error(error.what());
-    return 1;
-  }
-}
-
-// Finds Python's functions in the process, so that operators can be called without the dispatcher, and takes what is
-// needed of Python and PyTorch, a dict (python_objects.h). 1 where something is missing. The caller holds the GIL.
-HSTUJIT_API int hstujit_torch_open_python(PyObject* objects) {
-  try {
-    open_python(objects);
-    return 0;
-  } catch (const std::exception& error) {
-    hstujit_torch_set_error(error.what());
-    return 1;
-  }
-}
-
-// A function of Python with the arguments of a schema. `otherwise` is called where PyTorch's dispatcher has to decide:
-// with whether autograd is to record the call, why it failed or None, the tuple of its arguments, and the dict of its
-// keywords. For a kernel of autograd's there is none: the function returns NotImplemented then. The caller holds the
-// GIL.
-HSTUJIT_API PyObject* hstujit_torch_function(int index, PyObject* otherwise) {
-  return make_function(static_cast<std::size_t>(index), otherwise);
-}
-
 // Forgets every plan: they are of another context from now on.
 HSTUJIT_API void hstujit_torch_forget() {
   for (const auto& registered : state().operators)
@@ -271,7 +221,6 @@ HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
 #define HSTUJIT_REPLACE(member, ...)     \
   if (std::string_view(name) == #member) \
     return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
-  HSTUJIT_REPLACE(dltensor_from_py_object)
   HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
   HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)

@@ -1,6 +1,7 @@
 #include "python/native/operators.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -15,13 +16,6 @@ int place_of(const std::vector<std::string>& names, std::string_view name) {
   return static_cast<int>(std::ranges::find(names, name) - names.begin());
 }
 
-// An argument that need not be given: less stands first. The tensor of a seed comes last, because calls by position are
-// older than it.
-int place(const Json& argument) {
-  if (argument["kind"] != "tensor") return 1;
-  return argument.value("semantic", "") == "seed" ? 2 : 0;
-}
-
 // Makes one direction of an operator from its description.
 class OperatorReader {
  public:
@@ -33,27 +27,23 @@ class OperatorReader {
   }
 
   Operator read() {
-    std::vector<const Json*> order, others;
+    std::map<std::string, const Json*> inputs;
     for (const Json& argument : call_["arguments"]) {
+      const std::string name = argument["name"];
       if (argument["role"] == "output") {
-        made_.outputs.push_back(argument["name"]);
+        made_.outputs.push_back(name);
         continue;
       }
-      const bool optional = argument.contains("optional");
-      made_.inputs.push_back(argument["name"]);
-      made_.required.push_back(!optional && argument["kind"] == "tensor");
-      (optional || argument.contains("usual") ? others : order).push_back(&argument);
+      inputs[name] = &argument;
+      made_.inputs.push_back(name);
+      made_.required.push_back(!argument.contains("optional") && argument["kind"] == "tensor");
     }
     made_.first = static_cast<int>(std::ranges::find(made_.required, true) - made_.required.begin());
-    std::ranges::stable_sort(others, {}, [](const Json* argument) { return place(*argument); });
-    order.insert(order.end(), others.begin(), others.end());
-    made_.texts.reserve(call_["keywords"].size());  // fallbacks point into it
-    for (const Json* argument : order) add_input(*argument);
-    made_.positional = static_cast<int>(made_.slots.size());
+    for (const Json& name : call_["order"]) add_input(name, *inputs.at(name));
     for (const Json& keyword : call_["keywords"]) add_parameter(keyword);
     for (const Json& rows : call_["rows"]) {
       made_.rows.push_back(rows["keyword"]);
-      add(Kind::kInteger, true, Group::kRows, made_.rows, "SymInt? " + made_.rows.back() + "=None");
+      add(Kind::kInteger, true, Group::kRows, made_.rows.back(), index_of(made_.rows), "SymInt?", "None");
     }
     add_sources();
     made_.schema = made_.name + "(" + arguments_ + ") -> " + results();
@@ -61,32 +51,27 @@ class OperatorReader {
   }
 
  private:
-  void add(Kind kind, bool optional, Group group, const std::vector<std::string>& names, const std::string& text) {
-    add(kind, optional, group, names.back(), static_cast<int>(names.size()) - 1, text);
-  }
-  void add(Kind kind, bool optional, Group group, const std::string& name, int index, const std::string& text) {
-    const bool keyword = group != Group::kInput && static_cast<int>(made_.slots.size()) == made_.positional;
-    arguments_ += (arguments_.empty() ? "" : ", ") + std::string(keyword ? "*, " : "") + text;
-    made_.slots.push_back({name, kind, optional, group, index, {}});
-    if (optional) made_.slots.back().fallback = Value{};
+  static int index_of(const std::vector<std::string>& names) { return static_cast<int>(names.size()) - 1; }
+
+  // `fallback` is empty for an argument without a default.
+  void add(Kind kind, bool optional, Group group, const std::string& name, int index, const std::string& type,
+           const std::string& fallback) {
+    const bool is_first_keyword = group != Group::kInput && std::ranges::none_of(made_.slots, [](const Slot& s) {
+                                    return s.group != Group::kInput;
+                                  });
+    arguments_ += (arguments_.empty() ? "" : ", ") + std::string(is_first_keyword ? "*, " : "") + type + " " + name +
+                  (fallback.empty() ? "" : "=" + fallback);
+    made_.slots.push_back({name, kind, optional, group, index});
   }
 
-  void add_input(const Json& argument) {
-    const std::string name = argument["name"], kind = argument["kind"];
+  void add_input(const std::string& name, const Json& argument) {
+    const std::string kind = argument["kind"];
     const std::string type = kind == "tensor" ? "Tensor" : kind == "float" ? "float" : "SymInt";
     const Kind taken = kind == "tensor" ? Kind::kTensor : kind == "float" ? Kind::kReal : Kind::kInteger;
-    const int index = place_of(made_.inputs, name);
-    if (argument.contains("optional"))
-      return add(taken, true, Group::kInput, name, index, type + "? " + name + "=None");
+    const bool optional = argument.contains("optional");
     const auto usual = argument.find("usual");
-    if (usual == argument.end()) return add(taken, false, Group::kInput, name, index, type + " " + name);
-    add(taken, false, Group::kInput, name, index, type + " " + name + "=" + dump_json(*usual));
-    Value& fallback = made_.slots.back().fallback.emplace();
-    fallback.kind = taken;
-    if (taken == Kind::kReal)
-      fallback.real = *usual;
-    else
-      fallback.integer = *usual;
+    const std::string fallback = optional ? "None" : usual == argument.end() ? "" : dump_json(*usual);
+    add(taken, optional, Group::kInput, name, place_of(made_.inputs, name), optional ? type + "?" : type, fallback);
   }
 
   void add_parameter(const std::string& name) {
@@ -99,19 +84,10 @@ class OperatorReader {
                       : declared == "integer" || integers ? Kind::kInteger
                                                           : Kind::kText;
     const std::string type = kind == Kind::kFlag ? "bool" : kind == Kind::kInteger ? "int" : "str";
-    const auto fallback = rules.find("default");
-    if (fallback == rules.end()) return add(kind, false, Group::kParameter, made_.parameters, type + " " + name);
-    const std::string text = kind == Kind::kFlag ? (*fallback == true ? "True" : "False") : dump_json(*fallback);
-    add(kind, false, Group::kParameter, made_.parameters, type + " " + name + "=" + text);
-    Value& value = made_.slots.back().fallback.emplace();
-    value.kind = kind;
-    if (kind == Kind::kText) {
-      const std::string& kept = made_.texts.emplace_back(fallback->get<std::string>());
-      value.text = kept.c_str();
-      value.size = static_cast<std::int32_t>(kept.size());
-    } else {
-      value.integer = kind == Kind::kFlag ? (*fallback == true ? 1 : 0) : fallback->get<std::int64_t>();
-    }
+    const auto found = rules.find("default");
+    std::string fallback = found == rules.end() ? "" : dump_json(*found);
+    if (kind == Kind::kFlag && !fallback.empty()) fallback = *found == true ? "True" : "False";
+    add(kind, false, Group::kParameter, name, index_of(made_.parameters), type, fallback);
   }
 
   void add_sources() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +45,6 @@ struct Slot {
   bool optional;
   Group group;
   int index;  // in its group
-  std::optional<Value> fallback;
 };
 
 struct Axis {
@@ -59,14 +57,12 @@ struct Operator {
   hstujit_direction direction = HSTUJIT_FORWARD;
   std::string name, schema;
   std::vector<Slot> slots;
-  int positional = 0;               // slots that need no keyword
   std::vector<std::string> inputs;  // in launch order
   std::vector<bool> required;       // tensors that every call has, of the inputs
   std::vector<std::string> parameters, rows, outputs;
-  int first = 0;                   // the tensor whose device counts
-  std::vector<Axis> axes;          // sizes that an instance is made for
-  std::vector<int> forms;          // tensors that may be one number
-  std::vector<std::string> texts;  // of the slots' fallbacks
+  int first = 0;           // the tensor whose device counts
+  std::vector<Axis> axes;  // sizes that an instance is made for
+  std::vector<int> forms;  // tensors that may be one number
 
   Operator() = default;
   Operator(Operator&&) = default;

@@ -48,7 +48,8 @@ Plan::Plan(const Operator& op, hstujit_call* call) : schema_outputs(op.outputs.s
   for (int at = 0; at < hstujit_call_argument_count(call); ++at) {
     auto described = HSTUJIT_INIT(hstujit_call_argument);
     check_status(op.name, hstujit_call_argument_at(call, at, &described));
-    LaunchArgument argument{described.kind, 0, described.rank, described.dtype, 0, described.row_elements};
+    LaunchArgument argument{described.kind,     0, described.rank, described.dtype, 0, described.row_elements,
+                            described.alignment};
     if (described.output == 1) {
       schema_outputs[static_cast<std::size_t>(place_of(op.outputs, described.name))] = outputs;
       argument.dtype = torch_type(described.dtype);
@@ -64,12 +65,10 @@ Plan::Plan(const Operator& op, hstujit_call* call) : schema_outputs(op.outputs.s
   for (int at = 0; at < hstujit_call_rows_count(call); ++at) {
     auto described = HSTUJIT_INIT(hstujit_call_rows);
     check_status(op.name, hstujit_call_rows_at(call, at, &described));
-    if (described.keyword != nullptr) {
+    if (described.keyword != nullptr)
       rows.push_back({place_of(op.rows, described.keyword), -1});
-    } else {
+    else
       rows.push_back({-1, arguments[static_cast<std::size_t>(described.offsets)].source});
-      needs_handles = true;
-    }
   }
 }
 

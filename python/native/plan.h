@@ -1,4 +1,4 @@
-// What follows from the data types, sizes and parameters of a call, and where it is kept.
+// Plans: everything that follows from the data types, sizes and parameters of a call, and where it is kept.
 #pragma once
 
 #include <array>
@@ -43,6 +43,7 @@ struct LaunchArgument {
   DLDataType type;     // of a tensor
   std::int32_t dtype;  // PyTorch's, of outputs
   int row_elements;    // outputs: rows begin at multiples of so many elements
+  int alignment;       // of a tensor: bytes that its address and outer strides are multiples of
 };
 
 // A number of rows that sizes of outputs follow from.
@@ -51,7 +52,7 @@ struct RowSource {
   int offsets;  // the input
 };
 
-// What follows from the data types, sizes and parameters of a call.
+// Holds what follows from the data types, sizes and parameters of a call.
 class Plan {
  public:
   // Takes the call.
@@ -68,8 +69,7 @@ class Plan {
   std::vector<LaunchArgument> arguments;
   std::vector<int> schema_outputs;  // of each output of the schema the one of the launch, -1: without elements
   std::vector<RowSource> rows;
-  int max_rows = -1;           // the input that hstujit_prepare is for, -1: none
-  bool needs_handles = false;  // a size of an output is an element of a tensor
+  int max_rows = -1;  // the input that hstujit_prepare is for, -1: none
 
  private:
   static constexpr int kMaxOps = 16;  // alignments of two calls
@@ -89,8 +89,8 @@ class PlanTable {
   static void keep_plans(std::size_t most);
 
   std::shared_ptr<Plan> find(std::span<const std::uint64_t> key) const;
-  // Of the plans that were made for `key` since generation() said `generation`, the first one stays. One that is of an
-  // earlier generation is not kept.
+  // Keeps the first of the plans that were made for `key` since generation() said `generation`, and no plan of an
+  // earlier generation.
   std::shared_ptr<Plan> keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation);
   std::uint64_t generation() const;
   void forget();

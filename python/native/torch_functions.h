@@ -75,8 +75,8 @@ using StableIValue = std::uint64_t;
   X(torch_library_impl,                                                                                            \
     (TorchLibraryHandle, const char*, void (*)(StableIValue*, std::uint64_t, std::uint64_t), std::uint64_t))
 
-// Of libtorch_cuda and of the CUDA runtime that it is linked to, which a PyTorch without CUDA has not; and what later
-// versions have.
+// Functions of libtorch_cuda and of the CUDA runtime that it is linked to, which a PyTorch without CUDA has not; and
+// what later versions have.
 #define HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(X)                     \
   X(cudaSetDevice, (int))                                       \
   X(cudaStreamIsCapturing, (void*, std::int32_t*))              \
@@ -100,8 +100,6 @@ struct Functions {
   void* (*global_context)() = nullptr;
   bool (*deterministic_algorithms)(const void* context) = nullptr;
   bool (*deterministic_algorithms_warn_only)(const void* context) = nullptr;
-  // Of PyTorch's DLPackExchangeAPI, where it has one: the view of a torch.Tensor, valid as long as the tensor is.
-  int (*dltensor_from_py_object)(void* tensor, DLTensor* to) = nullptr;
 };
 
 }  // namespace hstujit::torch

@@ -72,7 +72,7 @@ Status check_size(const char* name, size_t size, size_t smallest) {
 Status refuse_recording(const hstujit_config& config) {
   if (!config.source.is_recording) return {};
   return Status(Code::kInvalidArgument,
-                fmt::format("config is the recording {}; only hstujit_tune takes one", config.source.origin));
+                fmt::format("config is the recording {}; only tune takes one", config.source.origin));
 }
 
 Status give_text(const std::string& text, hstujit_text* out) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/capi/boundary.h"
+#include "runtime/launch/arguments.h"
 #include "runtime/launch/tensor_memory.h"
 
 using namespace hstujit;
@@ -107,6 +108,19 @@ hstujit_status hstujit_call_output_sizes(const hstujit_call* call, const hstujit
     }
     return call->sizes.evaluate(call->signature(), LaunchInputs(values), {rows, rows_count},
                                 {sizes, call->sizes.count()});
+  });
+}
+
+hstujit_status hstujit_call_check(const hstujit_call* call, const hstujit_value* values, size_t count) {
+  return guarded([&]() -> Status {
+    HSTUJIT_REQUIRE(call, kCallHandle);
+    HSTUJIT_RETURN_IF_ERROR(check_values(*call, values, count, false));
+    const Signature& signature = call->signature();
+    const int longest = find_argument(signature, Semantic::kMaxRows, kSequenceAxis);
+    if (longest >= 0 && values[longest].integer != kUnknownInteger)
+      HSTUJIT_RETURN_IF_ERROR(check_max_seq_len(values[longest].integer, signature[longest].max));
+    HSTUJIT_ASSIGN_OR_RETURN(const ArgumentChecker checker, ArgumentChecker::create(signature));
+    return checker.explain(checker.check_inputs(values), values, {});
   });
 }
 

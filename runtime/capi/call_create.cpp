@@ -219,7 +219,12 @@ hstujit_status hstujit_call_argument_at(const hstujit_call* call, int position, 
     known.output = described.role == ArgumentRole::kOutput ? 1 : 0;
     known.rank = static_cast<int>(described.shape.size());
     known.row_elements = known.output == 1 ? static_cast<int>(row_elements(call->function, described)) : 1;
-    if (described.kind == ArgumentKind::kTensor) known.dtype = dlpack_type(described.dtype);
+    if (described.kind == ArgumentKind::kTensor) {
+      known.dtype = dlpack_type(described.dtype);
+      // Operators with a choice of alignments have a kernel for rows that begin at any element.
+      const auto element = static_cast<int>(size_of(described.dtype));
+      known.alignment = call->alignments.size() > 1 ? element : std::max(described.alignment, element);
+    }
     known.max_rows = position == find_argument(signature, Semantic::kMaxRows, kSequenceAxis) ? 1 : 0;
     return write_struct("hstujit_call_argument", known, kFirstCallArgument, argument);
   });

@@ -67,6 +67,7 @@ Json list_json(const List& list, Write write) {
 Json call_json(const CallInterface& call) {
   Json json = Json::object();
   json["arguments"] = list_json(call.arguments, entry_json);
+  json["order"] = list_json(call.call_order(), [](const CallArgument* entry) { return Json(entry->argument.name); });
   json["sizes"] =
       by_parameter(call.sizes, [](const std::vector<CallAxis>& axes) { return list_json(axes, axis_json); });
   json["dtypes"] = by_parameter(call.dtypes, [](const std::vector<std::string>& names) { return Json(names); });

@@ -6,6 +6,7 @@
 #include "compiler/spec/sequence_rows.h"
 #include "runtime/dispatch/kernel_op.h"
 #include "runtime/dispatch/program_op.h"
+#include "runtime/launch/arguments.h"
 
 namespace hstujit {
 
@@ -34,13 +35,8 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
 }
 
 Status Op::prepare(int64_t max_seq_len, int device) {
-  if (max_seq_len_argument_ >= 0) {
-    const int64_t max = signature_[max_seq_len_argument_].max;
-    if (max_seq_len < 1 || max_seq_len > max) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("max_seq_len is {}; it must be between 1 and {}", max_seq_len, max));
-    }
-  }
+  if (max_seq_len_argument_ >= 0)
+    HSTUJIT_RETURN_IF_ERROR(check_max_seq_len(max_seq_len, signature_[max_seq_len_argument_].max));
   if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
   const Status prepared = prepare_cuda(max_seq_len, device);
   if (prepared.code() != Code::kCacheMiss) return prepared;
@@ -53,7 +49,7 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                                  ? fmt::format("for max_seq_len {} (bucket {}) ", max_seq_len, bucket_of(max_seq_len))
                                  : "";
   return Status(Code::kNotPrepared,
-                fmt::format("no kernel of {} {} is prepared {}{}; call hstujit_prepare before hstujit_launch",
+                fmt::format("no kernel of {} {} is prepared {}{}; call prepare before launch",
                             spec().op(), to_string(options_.direction), length,
                             options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
 }
@@ -68,7 +64,7 @@ Result<cuda::Context> Op::current_context_of(const CudaDriver& driver) const {
   if (context != nullptr) return context;
   return Status(Code::kNotPrepared,
                 fmt::format("no CUDA context is current in the calling thread; a launch of {} {} runs in the current "
-                            "one (cudaSetDevice or cuCtxSetCurrent makes it so), where hstujit_prepare was called",
+                            "one (cudaSetDevice or cuCtxSetCurrent makes it so), where prepare was called",
                             spec().op(), to_string(direction())));
 }
 

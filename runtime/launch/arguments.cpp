@@ -36,6 +36,13 @@ ArgumentFailure check_apart(int index, const DLTensor& tensor) {
 
 }  // namespace
 
+Status check_max_seq_len(int64_t max_seq_len, int64_t most) {
+  if (max_seq_len >= 1 && max_seq_len <= most) return {};
+  const std::string allowed = fmt::format("between 1 and {}", most);
+  return Status(Code::kInvalidArgument, fmt::format("max_seq_len is {}; it must be {}", max_seq_len, allowed),
+                {"max_seq_len", fmt::to_string(max_seq_len), allowed, ""});
+}
+
 Result<ArgumentChecker> ArgumentChecker::create(const Signature& signature) {
   ArgumentChecker checker(signature);
   HSTUJIT_RETURN_IF_ERROR(checker.read_signature());
@@ -130,10 +137,8 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
       if (!failure.none()) return failure;
       written = written || (expected.output && !empty);
     } else if (expected.integer) {
-      const int64_t value = values[index].integer;
-      if (value < (expected.not_negative ? 0 : signature_[index].min)) return {Kind::kNegativeInteger, index, 0, value};
-      if (value > signature_[index].max) return {Kind::kIntegerTooLarge, index, 0, value};
-      if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
+      const ArgumentFailure failure = check_integer(index, expected, values[index].integer);
+      if (!failure.none()) return failure;
     } else if (!(std::abs(values[index].real) <= std::numeric_limits<float>::max())) {
       return {Kind::kNotFinite, index};
     } else if (!signature_[index].range.contains(values[index].real)) {
@@ -142,7 +147,7 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
   }
   if (sequences_ >= 0 && symbols.value[sequences_] > kMaxSeqLen)
     return {Kind::kSequences, symbols.bound_by[sequences_], 0, symbols.value[sequences_]};
-  if (const ArgumentFailure failure = check_integer_axes(values, symbols); !failure.none()) return failure;
+  if (const ArgumentFailure failure = check_integer_axes(values, symbols, false); !failure.none()) return failure;
   // Sizes of all tensors come first: a tensor of another size has other strides, too.
   for (int index = 0; index < static_cast<int>(count); ++index) {
     if (!arguments_[index].tensor || is_empty(*values[index].tensor)) continue;
@@ -153,9 +158,38 @@ ArgumentFailure ArgumentChecker::check(const hstujit_value* values, size_t count
   return check_outputs(values);
 }
 
-// The tensors were all looked at, so every symbol has its value.
-ArgumentFailure ArgumentChecker::check_integer_axes(const hstujit_value* values, const Symbols& symbols) const {
+ArgumentFailure ArgumentChecker::check_inputs(const hstujit_value* values) const {
+  Symbols symbols;
+  for (int index = 0; index < static_cast<int>(arguments_.size()); ++index) {
+    const Checked& expected = arguments_[index];
+    if (expected.output) continue;
+    ArgumentFailure failure;
+    if (expected.tensor)
+      failure = check_sizes(index, expected, values[index].tensor->shape, true, symbols);
+    else if (expected.integer && values[index].integer != kUnknownInteger)
+      failure = check_integer(index, expected, values[index].integer);
+    if (!failure.none()) return failure;
+  }
+  if (is_bound(symbols, sequences_) && symbols.value[sequences_] > kMaxSeqLen)
+    return {Kind::kSequences, symbols.bound_by[sequences_], 0, symbols.value[sequences_]};
+  return check_integer_axes(values, symbols, true);
+}
+
+ArgumentFailure ArgumentChecker::check_integer(int index, const Checked& expected, int64_t value) const {
+  if (value < (expected.not_negative ? 0 : signature_[index].min)) return {Kind::kNegativeInteger, index, 0, value};
+  if (value > signature_[index].max) return {Kind::kIntegerTooLarge, index, 0, value};
+  if (expected.int32 && value != static_cast<int32_t>(value)) return {Kind::kIntegerRange, index, 0, value};
+  return {};
+}
+
+// The tensors were all looked at, so every symbol has its value, unless this is `of_inputs` that are known in part.
+ArgumentFailure ArgumentChecker::check_integer_axes(const hstujit_value* values, const Symbols& symbols,
+                                                    bool of_inputs) const {
   for (const IntegerAxis& axis : integer_axes_) {
+    if (of_inputs && (arguments_[axis.argument].output || values[axis.integer].integer == kUnknownInteger ||
+                      values[axis.argument].tensor->shape[axis.dimension] == kUnknownSize ||
+                      (axis.symbol >= 0 && !is_bound(symbols, axis.symbol))))
+      continue;
     const int64_t sequences = axis.symbol < 0 ? 0 : symbols.value[axis.symbol];
     const int64_t actual = values[axis.argument].tensor->shape[axis.dimension];
     const Dimension& dimension = signature_[axis.argument].shape[axis.dimension];
@@ -234,15 +268,20 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
   if (tensor->ndim != expected.rank) return {Kind::kRank, index, 0, tensor->ndim};
   if (tensor->shape == nullptr && expected.rank > 0) return {Kind::kNullShape, index};
 
-  int64_t elements = 1;
+  for (int i = 0; i < expected.rank; ++i) *empty = *empty || tensor->shape[i] == 0;
+  return check_sizes(index, expected, tensor->shape, false, symbols);
+}
+
+ArgumentFailure ArgumentChecker::check_sizes(int index, const Checked& expected, const int64_t* sizes,
+                                             bool may_be_unknown, Symbols& symbols) const {
   for (int i = 0; i < expected.rank; ++i) {
     const Dimension& dimension = signature_[index].shape[i];
     const int symbol = expected.symbols[i];
-    const int64_t actual = tensor->shape[i];
+    const int64_t actual = sizes[i];
+    if (may_be_unknown && actual == kUnknownSize) continue;
     if (actual < 0) return {Kind::kNegativeSize, index, i, actual};
-    elements *= actual == 0 ? 0 : 1;
     if ((expected.follows_integer >> i & 1) != 0) continue;  // check_integer_axes
-    if (symbol >= 0 && (symbols.bound >> symbol & 1) != 0) {
+    if (is_bound(symbols, symbol)) {
       const int64_t size = dimension.size(symbols.value[symbol]);
       if (actual != size) return {Kind::kSymbol, index, i, actual, size, symbols.bound_by[symbol]};
       continue;
@@ -254,7 +293,6 @@ ArgumentFailure ArgumentChecker::check_tensor(int index, const Checked& expected
     symbols.value[symbol] = *value;
     symbols.bound_by[symbol] = index;
   }
-  *empty = elements == 0;
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "compiler/spec/signature.h"
@@ -21,6 +22,10 @@ struct Placement {
 // What a check without allocations has room for.
 inline constexpr int kMaxRank = 8;
 inline constexpr int kMaxSymbols = 16;
+
+// In place of what is not known while a call is traced.
+inline constexpr int64_t kUnknownSize = -1;
+inline constexpr int64_t kUnknownInteger = std::numeric_limits<int64_t>::min();
 
 // What is wrong with a launch, as numbers; ArgumentChecker::explain makes a sentence of it.
 struct ArgumentFailure {
@@ -63,6 +68,9 @@ struct ArgumentFailure {
   bool none() const { return kind == Kind::kNone; }
 };
 
+// Fails for a length that no kernel is prepared for; `most` is the argument's.
+Status check_max_seq_len(int64_t max_seq_len, int64_t most);
+
 class ArgumentChecker {
  public:
   // kUnsupported when a tensor has more than kMaxRank dimensions, or all together more than kMaxSymbols symbols, and
@@ -76,6 +84,9 @@ class ArgumentChecker {
   // `values` holds `count` values. `nothing_to_write` becomes true when every output is empty: such a launch is done.
   ArgumentFailure check(const hstujit_value* values, size_t count, const Placement& placement,
                         bool* nothing_to_write) const;
+
+  // Sizes and integers of the inputs alone, as far as they are known: kUnknownSize and kUnknownInteger are not.
+  ArgumentFailure check_inputs(const hstujit_value* values) const;
 
   // kInvalidArgument with one sentence: the argument, its value and what is allowed.
   Status explain(const ArgumentFailure& failure, const hstujit_value* values, const Placement& placement) const;
@@ -112,6 +123,8 @@ class ArgumentChecker {
 
   explicit ArgumentChecker(const Signature& signature) : signature_(signature) {}
 
+  static bool is_bound(const Symbols& symbols, int symbol) { return symbol >= 0 && (symbols.bound >> symbol & 1) != 0; }
+
   Status read_signature();
   Status read_shape(const Argument& argument, Checked& checked);
   Status read_integer_axes();
@@ -119,10 +132,14 @@ class ArgumentChecker {
   // Of a tensor that has elements: where they are.
   static ArgumentFailure check_memory(int index, const Checked& expected, const DLTensor& tensor);
   static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
-  ArgumentFailure check_integer_axes(const hstujit_value* values, const Symbols& symbols) const;
+  ArgumentFailure check_integer_axes(const hstujit_value* values, const Symbols& symbols, bool of_inputs) const;
   ArgumentFailure check_outputs(const hstujit_value* values) const;
   ArgumentFailure check_tensor(int index, const Checked& expected, const DLTensor* tensor, const Placement& placement,
                                Symbols& symbols, bool* empty) const;
+  // Binds symbols that no tensor before this one has. A size is unknown in check_inputs() alone.
+  ArgumentFailure check_sizes(int index, const Checked& expected, const int64_t* sizes, bool may_be_unknown,
+                              Symbols& symbols) const;
+  ArgumentFailure check_integer(int index, const Checked& expected, int64_t value) const;
 
   Signature signature_;
   std::vector<Checked> arguments_;

@@ -38,7 +38,11 @@ Result<std::vector<int64_t>> read_integers(const CudaDriver* driver, const Argum
   return integers;
 }
 
-Status fail(std::string text) { return Status(Code::kInvalidArgument, std::move(text)); }
+// `argument` is the element that is wrong; empty: the sentence begins with it.
+Status fail(std::string text, std::string argument = "") {
+  if (argument.empty()) argument = text.substr(0, text.find(" is "));
+  return Status(Code::kInvalidArgument, std::move(text), {std::move(argument), "", "", ""});
+}
 
 }  // namespace
 
@@ -58,7 +62,8 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
     if (const int64_t rows = offsets[i] - offsets[i - 1]; rows > axis.max_rows) {
       const std::string_view equals = axis.max_rows_name.empty() ? "" : " = ";
       return fail(fmt::format("sequence {} has {} by {}; at most {}{}{} are allowed", i - 1, counted(rows, "row"),
-                              axis.offsets, axis.max_rows_name, equals, axis.max_rows));
+                              axis.offsets, axis.max_rows_name, equals, axis.max_rows),
+                  fmt::format("{}[{}]", axis.offsets, i));
     }
   }
   if (axis.all_rows && !offsets.empty() && offsets.back() != axis.total_rows) {

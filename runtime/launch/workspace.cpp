@@ -13,7 +13,7 @@ Status check_workspace(const Workspace& workspace, int64_t needed, std::string_v
                                 : fmt::format("{} with {} bytes", workspace.address, workspace.bytes);
   return Status(Code::kInvalidArgument,
                 fmt::format("workspace is {}; {} needs {} bytes of device memory for these sizes, at a multiple of {} "
-                            "(hstujit_workspace_size says how many)",
+                            "(workspace_size says how many)",
                             given, who, needed, Workspace::kAlignment));
 }
 

@@ -1,5 +1,6 @@
 // Calls of the C API: from tensors to the op that computes them.
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -266,6 +267,52 @@ TEST_F(CallTest, TheOpIsThatOfTheLargestAlignmentThatTensorsHave) {
   EXPECT_EQ(hstujit_call_op(call_, values, 2, &unaligned), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_STREQ(hstujit_last_error(),
                "x begins at an address that is no multiple of 4 bytes, an element of fp32; it must be one");
+}
+
+TEST_F(CallTest, ATracedCallIsCheckedAsFarAsItIsKnown) {
+  const int64_t unknown = std::numeric_limits<int64_t>::min();
+  DLTensor values_of_rows = {nullptr, {kDLCPU, 0}, 2, kFloat32, nullptr, nullptr, 0};
+  DLTensor offsets = {nullptr, {kDLCPU, 0}, 1, kInt64, nullptr, nullptr, 0};
+  int64_t rows[2] = {8, 16}, places[1] = {4};
+  values_of_rows.shape = rows;
+  offsets.shape = places;
+  ASSERT_EQ(create("jagged_to_padded_dense",
+                   {given("values", values_of_rows), given("seq_offsets", offsets), given("max_len", int64_t{4})}),
+            HSTUJIT_OK)
+      << hstujit_last_error();
+  hstujit_value values[4] = {};
+  values[0].tensor = &values_of_rows;
+  values[1].tensor = &offsets;
+  values[2].integer = 4;
+  const auto sentence = [&] {
+    return hstujit_call_check(call_, values, 4) == HSTUJIT_OK ? "" : std::string(hstujit_last_error());
+  };
+  EXPECT_EQ(sentence(), "");
+  places[0] = 0;
+  EXPECT_EQ(sentence(), "seq_offsets.shape[0] is 0; it must be B+1, at least 1, shape (B+1)");
+  EXPECT_STREQ(fields().argument, "seq_offsets");
+  places[0] = -1;
+  EXPECT_EQ(sentence(), "");
+  values[2].integer = (int64_t{1} << 28) + 1;
+  EXPECT_EQ(sentence(), "max_len is 268435457; it must be at most 268435456");
+  values[2].integer = unknown;
+  EXPECT_EQ(sentence(), "");
+  rows[1] = 17;
+  EXPECT_EQ(sentence(), "values.shape[1] is 17; it must be 16, shape (L, 16)");
+}
+
+TEST_F(CallTest, AnArgumentSaysWhatItsAddressIsAMultipleOf) {
+  const Floats x = floats({4, 8}), weight = floats({8, 16});
+  const auto alignment_of = [&](int position) {
+    auto argument = HSTUJIT_INIT(hstujit_call_argument);
+    EXPECT_EQ(hstujit_call_argument_at(call_, position, &argument), HSTUJIT_OK);
+    return argument.alignment;
+  };
+  ASSERT_EQ(create("silu", {given("x", x.tensor)}), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(alignment_of(0), 4);  // an element: there is a kernel for rows that begin at any
+  ASSERT_EQ(create("addmm", {given("mat1", x.tensor), given("mat2", weight.tensor), given("alpha", 1.0)}), HSTUJIT_OK)
+      << hstujit_last_error();
+  EXPECT_EQ(alignment_of(0), 16);
 }
 
 TEST_F(CallTest, NamesAreSuggested) {

@@ -115,7 +115,7 @@ TEST_F(CapiTest, ARecordingIsForTuningOnly) {
   const json instance = parse(&text)["instances"][0];
   EXPECT_EQ(instance["max_seq_len"], json({10240}));
   EXPECT_EQ(hstujit_prewarm(context_, recording, nullptr, &text), HSTUJIT_INVALID_ARGUMENT);
-  EXPECT_EQ(hstujit_last_error(), "config is the recording " + path + "; only hstujit_tune takes one");
+  EXPECT_EQ(hstujit_last_error(), "config is the recording " + path + "; only tune takes one");
   hstujit_text_free(&text);
   hstujit_op* op = nullptr;
   EXPECT_EQ(hstujit_op_from_config(context_, recording, instance["name"].get<std::string>().c_str(), HSTUJIT_FORWARD,

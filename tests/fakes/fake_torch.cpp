@@ -77,12 +77,6 @@ AOTITorchError empty_strided(std::int64_t rank, const std::int64_t* sizes, const
   return error;
 }
 
-int dltensor_from_py_object(void* tensor, DLTensor* to) {
-  if (real.dltensor_from_py_object(tensor, to)) return -1;
-  to->device = {kDLCUDA, 0};
-  return 0;
-}
-
 using Replace = void* (*)(const char* name, void* function);
 
 template <typename Function>
@@ -116,7 +110,6 @@ EXPORT void fake_torch_install(Replace replace) {
   HSTUJIT_EXCHANGE(cudaSetDevice, set_device);
   HSTUJIT_EXCHANGE(cudaStreamIsCapturing, stream_is_capturing);
   HSTUJIT_EXCHANGE(aoti_torch_empty_strided, empty_strided);
-  HSTUJIT_EXCHANGE(dltensor_from_py_object, dltensor_from_py_object);
 #undef HSTUJIT_EXCHANGE
   borrow(replace, "aoti_torch_device_type_cpu", real.aoti_torch_device_type_cpu);
   borrow(replace, "aoti_torch_dtype_uint8", real.aoti_torch_dtype_uint8);
@@ -137,6 +130,5 @@ EXPORT void fake_torch_remove(Replace replace) {
   HSTUJIT_PUT_BACK(cudaSetDevice);
   HSTUJIT_PUT_BACK(cudaStreamIsCapturing);
   HSTUJIT_PUT_BACK(aoti_torch_empty_strided);
-  HSTUJIT_PUT_BACK(dltensor_from_py_object);
 #undef HSTUJIT_PUT_BACK
 }

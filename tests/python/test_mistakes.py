@@ -3,7 +3,6 @@
 import fractions
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,6 @@ from torch_support import torch
 
 import hstujit
 from hstujit import errors
-from hstujit._dlpack import Tensor, dtype_name
 
 CONFIG = [{"name": "a", "op": "silu", "width": 512, "rows": 30}]
 
@@ -65,34 +63,24 @@ class Mistakes(unittest.TestCase):
             self.assertIn(word, str(raised.exception))
 
     def test_arguments_that_are_missing_or_unknown(self):
-        with self.assertRaisesRegex(TypeError, "missing a required argument: 'alpha'.*seq_offsets"):
-            hstujit.attention(self.q, self.k, self.v, OFFSETS, 8)
         with self.assertRaisesRegex(
-            TypeError, "attention: missing required arguments: 'max_seq_len', 'alpha'; it takes"
+            TypeError, "^hstu_attention: missing a required argument: 'alpha'; it takes q, k, "
         ):
-            hstujit.attention(self.q, self.k, self.v, OFFSETS)
-        both = (
-            "attention: 'cusal' is no argument, did you mean 'causal'?; missing a required argument: 'alpha'; it takes"
-        )
-        with self.assertRaisesRegex(TypeError, re.escape(both)):
-            hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, cusal=True)
+            hstujit.attention(self.q, self.k, self.v, OFFSETS, 8)
         with self.assertRaisesRegex(AttributeError, "no attribute 'cumsum', did you mean 'complete_cumsum'?"):
             hstujit.cumsum  # noqa: B018
-        self.refused(TypeError, "'window' is no argument, did you mean 'max_attn_len'?", window=3)
-        self.refused(TypeError, "'softmax_scale' is no argument, did you mean 'alpha'?", softmax_scale=0.5)
-        for dropout in ("dropout", "dropout_p", "dropout_pr"):
-            self.refused(TypeError, f"'{dropout}' is no argument: attention has no dropout", **{dropout: 0.1})
-        with self.assertRaisesRegex(TypeError, "'epsilon' is no argument, did you mean 'eps'"):
+        unexpected = "got an unexpected keyword argument"
+        for wrong, meant in (
+            ("window", ", did you mean 'max_attn_len'?"),
+            ("softmax_scale", ", did you mean 'alpha'?"),
+            ("cusal", ", did you mean 'causal'?"),
+            ("seq_lens", ", did you mean 'seq_offsets'?"),
+            ("zzz", ""),
+        ):
+            self.refused(TypeError, f"{unexpected} '{wrong}'{meant}; it takes q,", **{wrong: 3})
+        with self.assertRaisesRegex(TypeError, "'epsilon', did you mean 'eps'"):
             hstujit.layer_norm(self.q[:, 0], epsilon=1e-5)
         self.assertIn("at least 1", hstujit.attention.__doc__.split("max_seq_len: ")[1].split("\n")[0])
-        self.refused(TypeError, "attention: 'cusal' is no argument, did you mean 'causal'?; it takes q,", cusal=True)
-        self.refused(TypeError, "attention: 'zzz' is no argument; it takes q,", zzz=True)
-        self.refused(
-            TypeError, "'num_heads' is no argument: it follows from the shapes of q and v; it takes", num_heads=2
-        )
-        self.refused(TypeError, "'seq_lens' is no argument, did you mean 'seq_offsets'?", seq_lens=OFFSETS)
-        with self.assertRaisesRegex(TypeError, "'max_len' is no argument, did you mean 'max_seq_len'?"):
-            hstujit.attention(self.q, self.k, self.v, OFFSETS, max_len=8, alpha=0.5)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_right is missing"):
             hstujit.concat_2d_jagged(self.q[:, 0], self.k[:, 0], offsets_left=OFFSETS)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "offsets_left is not used"):
@@ -136,13 +124,13 @@ class Mistakes(unittest.TestCase):
     def test_addresses(self):
         """An array of numpy may begin anywhere; it is named, and no parameter that nobody gave."""
         rows = numpy.zeros(4 * 64 + 1, numpy.uint8)[1:].view(numpy.float32).reshape(4, 16)
-        weight, wanted = numpy.ones(16, numpy.float32), r"0x\w+; it must be a multiple of 4 bytes, an element of fp32$"
+        weight, wanted = numpy.ones(16, numpy.float32), "no multiple of 4 bytes, an element of fp32; it must be one$"
         for name, call in (
             ("x", lambda: hstujit.layer_norm(rows, weight, weight)),
             ("bias", lambda: hstujit.layer_norm(rows.copy(), weight, rows[0])),
-            (r"out\[0\]", lambda: hstujit.silu(rows.copy(), out=rows)),
+            ("out", lambda: hstujit.silu(rows.copy(), out=rows)),
         ):
-            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{name} is at address {wanted}"):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{name} begins at an address that is {wanted}"):
                 call()
 
     def test_strides_and_elements_that_are_shared(self):
@@ -236,9 +224,9 @@ class Mistakes(unittest.TestCase):
             hstujit.split_2d_jagged(x, offsets_left=OFFSETS, max_len_right=4)
 
     def test_parameters(self):
-        self.refused(errors.InvalidArgumentError, "causal is 3", "True or False", causal=3)
-        self.refused(errors.InvalidArgumentError, "max_attn_len is 0.5", "an integer", max_attn_len=0.5)
-        self.refused(errors.InvalidArgumentError, "score is 1", "silu", score=1)
+        self.refused(errors.InvalidConfigError, "causal is 3", "true or false", causal=3)
+        self.refused(errors.InvalidConfigError, "max_attn_len is 0.5", "an integer", max_attn_len=0.5)
+        self.refused(errors.InvalidConfigError, "score is 1", "silu", score=1)
         self.refused(errors.InvalidConfigError, 'score is "exp"', "silu", score="exp")
         self.refused(errors.InvalidConfigError, "max_attn_len", max_attn_len=-2)
 
@@ -308,7 +296,7 @@ class Mistakes(unittest.TestCase):
             hstujit.silu(masked[:, 0])
 
     def test_a_type_has_one_name(self):
-        """Whether the package says it, or the library of a tensor that a launch is given."""
+        """In a call, and in a launch."""
         op = hstujit.Op({"op": "silu", "width": 64, "dtype": "fp32"}, backend="host")
         op.prepare(1)
         x = random(4, 64)
@@ -325,16 +313,11 @@ class Mistakes(unittest.TestCase):
             if name != "fp16":
                 with self.assertRaisesRegex(errors.InvalidArgumentError, f"x has dtype {name}; it must be bf16"):
                     hstujit.silu(x.astype(dtype))
-        for code in range(20):
-            tensor = Tensor("x", x)
-            tensor.dl_tensor.dtype.code, tensor.dl_tensor.dtype.bits = code, 24
-            with self.assertRaisesRegex(errors.InvalidArgumentError, f"x has dtype {dtype_name(code, 24)}; it must be"):
-                op.launch(x=tensor, out=x)
 
     def test_arrays(self):
-        self.refused(errors.InvalidArgumentError, "q is a list", "__dlpack__", q=[[1.0]])
-        self.refused(errors.InvalidArgumentError, "q is a float", q=0.5)
-        self.refused(errors.InvalidArgumentError, "num_targets is an int; it must be an array", num_targets=3)
+        self.refused(errors.InvalidArgumentError, "q is of type list", "__dlpack__", q=[[1.0]])
+        self.refused(errors.InvalidArgumentError, "q is of type float", q=0.5)
+        self.refused(errors.InvalidArgumentError, "num_targets is of type int; it must be an array", num_targets=3)
         self.refused(errors.InvalidArgumentError, "q is missing", q=None)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "^x is missing; layer_norm is given no array at all$"):
             hstujit.layer_norm(None, None, None)
@@ -350,7 +333,7 @@ class Mistakes(unittest.TestCase):
     def test_outputs(self):
         self.refused(errors.InvalidArgumentError, "out.shape[2] is 64", "32", out=numpy.empty_like(self.q))
         self.refused(errors.InvalidArgumentError, "out has 2 arrays", out=(self.v, self.v))
-        with self.assertRaisesRegex(errors.InvalidArgumentError, "out has 1 array; layer_norm_backward writes dx"):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "out has 1 arrays; layer_norm_backward writes dx"):
             hstujit.layer_norm_backward(self.q[:, 0], self.q[:, 0], out=(numpy.empty_like(self.q[:, 0]),))
         read_only = numpy.empty_like(self.v)
         read_only.flags.writeable = False
@@ -361,23 +344,12 @@ class Mistakes(unittest.TestCase):
         self.q.flags.writeable = False
         self.assertEqual(hstujit.attention(self.q, self.k, self.v, OFFSETS, 8, 0.5).shape, (ROWS, 2, 32))
 
-    @unittest.skipUnless(torch, "PyTorch is not installed")
     def test_columns_one_by_one_in_memory(self):
-        """As weights of torch.nn.Linear are: a flag takes them, where the operator has one, and no other argument."""
-        import hstujit.torch  # noqa: F401
-
-        x, weight, dense = torch.zeros(4, 64), torch.zeros(48, 64), torch.zeros(1, 48, 64)
-        offsets, columns = torch.tensor([0, 4]), torch.zeros(64, 4).T
-        ops, must = torch.ops.hstujit, "; the innermost stride must be 1"
-        for call, words in (
-            (lambda: hstujit.addmm(x.numpy(), weight.numpy().T, 1.0), "pass mat2 transposed, .* transpose_mat2$"),
-            (lambda: ops.addmm(x, weight.T, 1.0), "pass mat2 transposed, with the other value of transpose_mat2$"),
-            (lambda: ops.jagged_dense_bmm_broadcast_add(x, dense.mT, offsets, 8), "pass dense .* transpose_dense$"),
-            (lambda: ops.addmm(columns, weight, 1.0, transpose_mat2=True), r"mat1.*must be 1$"),
-            (lambda: hstujit.silu(columns), r"x.*must be 1$"),
-        ):
-            with self.assertRaisesRegex(errors.InvalidArgumentError, f"{must}.*{words}" if "pass" in words else words):
-                call()
+        """As transposed weights are."""
+        x, weight = numpy.zeros((4, 64), numpy.float32), numpy.zeros((48, 64), numpy.float32)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "mat2.*; the innermost stride must be 1$") as raised:
+            hstujit.addmm(x, weight.T, 1.0)
+        self.assertEqual((raised.exception.argument, raised.exception.allowed), ("mat2.strides[1]", "1"))
 
 
 class Widths(unittest.TestCase):
@@ -405,10 +377,6 @@ class Widths(unittest.TestCase):
         ):
             op.prepare()
         op.prepare(16)
-
-    def test_of_a_config_without_a_source(self):
-        with self.assertRaisesRegex(TypeError, "^Config: missing a required argument: 'source'; it takes source$"):
-            hstujit.Config()
 
     def test_of_an_op(self):
         op = hstujit.Op({"op": "silu", "width": 8, "dtype": "fp32"}, backend="host")

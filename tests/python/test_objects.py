@@ -1,6 +1,5 @@
 """Op, Context, Config, Cache, and commands on configs."""
 
-import ctypes
 import gc
 import json
 import os
@@ -60,8 +59,8 @@ class Ops(Scratch):
     def test_mistakes(self):
         op = hstujit.Op(INSTANCE, backend="host", context=self.context)
         op.prepare(8)
-        for name, value, words in (("q", None, "q is missing"), ("rab", 1, "rab is no argument"),
-                                   ("out", "x", "out is a str")):  # fmt: skip
+        for name, value, words in (("q", None, "q is missing"), ("rab", 1, "rab is not an argument"),
+                                   ("out", "x", "out is of type str")):  # fmt: skip
             with self.assertRaisesRegex(errors.InvalidArgumentError, words):
                 op.launch(**{**self.arguments(), name: value})
         with self.assertRaisesRegex(errors.InvalidConfigError, 'did you mean "heads"'):
@@ -131,11 +130,6 @@ class Contexts(Scratch):
             self.assertEqual(layers(both), [str(path), str(other)])
         with mock.patch.dict(os.environ, HSTUJIT_CACHE_PATH=str(path)):
             self.assertEqual(layers(None), [str(path)])
-        for wrong in (3, b"x", [3], {"a": 1}):
-            with self.assertRaisesRegex(
-                errors.InvalidArgumentError, "cache_path is .*; it must be a text, a path or a"
-            ):
-                hstujit.Context(cache_path=wrong)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "cache_path has 'a:b'; a path with ':' cannot be one"):
             hstujit.Context(cache_path=[path, "a:b"])
         with self.assertRaisesRegex(errors.InvalidArgumentError, "^cache_path has an empty path; each layer must be a"):
@@ -173,35 +167,15 @@ class Configs(Scratch):
         with self.assertRaisesRegex(errors.InvalidConfigError, "\nand 80 more$"):
             hstujit.Config([1] * 100)
         for value in (float("nan"), object(), {1}):
-            with self.assertRaisesRegex(
-                errors.InvalidConfigError, r"^ops\[1\]\.alpha is .*; it must be a finite number"
-            ):
+            with self.assertRaisesRegex(errors.InvalidConfigError, "^config cannot be written as JSON: "):
                 hstujit.Config({"version": 1, "ops": [{}, {"alpha": value}]})
-        with self.assertRaisesRegex(errors.InvalidConfigError, "^ops.*has the name 3; a name must be a text"):
-            hstujit.Config({"version": 1, "ops": [{3: 4}]})
         endless = []
         endless.append(endless)
-        with self.assertRaisesRegex(errors.InvalidConfigError, "^config is nested too deeply"):
+        with self.assertRaisesRegex(errors.InvalidConfigError, "^config cannot be written as JSON: Circular"):
             hstujit.Config(endless)
         for value in (7, None):
             with self.assertRaisesRegex(errors.InvalidArgumentError, f"^config is {value}; it must be a path, a dict"):
                 hstujit.check_config(value)
-
-    def test_data_types_of_a_framework_are_named_as_a_config_has_them(self):
-        class Named:
-            def __init__(self, text):
-                self.text = text
-
-            def __repr__(self):
-                return self.text
-
-        found = [(Named("torch.bfloat16"), "bf16"), (numpy.float16, "fp16"), (numpy.dtype("int32"), "int32")]
-        for value, name in found:
-            with self.assertRaisesRegex(errors.InvalidConfigError, rf"^\[0\].dtype is .*, did you mean '{name}'\?; it"):
-                hstujit.Config([{**CONFIG["ops"][0], "dtype": value}])
-        for value in (numpy.zeros(1, numpy.float32), Named("float32 of mine")):
-            with self.assertRaisesRegex(errors.InvalidConfigError, r"^\[0\].dtype is [^?]*; it must be"):
-                hstujit.Config([{**CONFIG["ops"][0], "dtype": value}])
 
     def test_a_text_in_place_of_a_path(self):
         for text in (json.dumps(CONFIG), f" {json.dumps(CONFIG['ops'])}"):
@@ -222,26 +196,14 @@ class Configs(Scratch):
         op = hstujit.Op(INSTANCE, backend="host", context=self.context)
         for wrong, call in (
             ("jobs is 'x'; it must be an integer", lambda: hstujit.prewarm(CONFIG, jobs="x")),
-            ("shard is '9/8'; it must be two integers, ", lambda: hstujit.prewarm(CONFIG, shard="9/8")),
-            (
-                "shard is (2, 2); it must be two integers, (index, count), with 0 <= index < count",
-                lambda: hstujit.prewarm(CONFIG, shard=(2, 2)),
-            ),
-            (
-                "jobs is 'a'; it must be an integer\nshard is 5; it must be two integers, ",
-                lambda: hstujit.prewarm(CONFIG, jobs="a", shard=5),
-            ),
-            ("budget_s is '60s'; it must be a number", lambda: hstujit.tune(CONFIG, budget_s="60s")),
+            ("budget_s is '60s'; it must be a real number", lambda: hstujit.tune(CONFIG, budget_s="60s")),
             ("max_rows is '3'; it must be an integer", lambda: hstujit.run(CONFIG, max_rows="3")),
-            ("arch is 90; it must be a text or a path, or None", lambda: hstujit.prewarm(CONFIG, arch=90)),
-            ("directory is 3; it must be a text or a path", lambda: hstujit.emit(CONFIG, 3)),
-            ("cache_dir is 3; it must be a text or a path, or None", lambda: hstujit.Context(cache_dir=3)),
             ("max_seq_len is 'x'; it must be an integer", lambda: op.prepare("x")),
             ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.Cache("x")),
             ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.Op(INSTANCE, context="x")),
             ("context is 'x'; it must be a hstujit.Context, ", lambda: hstujit.complete_cumsum(OFFSETS, context="x")),
             ("instance is 'layer_norm'; it must be a dict", lambda: hstujit.Op("layer_norm")),
-            ("attn_dim is {1}; it must be a finite number", lambda: hstujit.Op({**INSTANCE, "attn_dim": {1}})),
+            ("instance cannot be written as JSON: {1} is ", lambda: hstujit.Op({**INSTANCE, "attn_dim": {1}})),
         ):
             with self.assertRaisesRegex(errors.InvalidArgumentError, "^" + re.escape(wrong)):
                 call()
@@ -268,22 +230,6 @@ class Configs(Scratch):
         self.assertTrue(report)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "^device is 3; the host backend runs on no CUDA"):
             hstujit.run(CONFIG, backend="host", device=3, context=context)
-
-    def test_arguments_that_are_none_are_named_with_a_similar_one(self):
-        for wrong, call in (
-            ("prewarm: 'archs' is no argument, did you mean 'arch'?; it takes config, arch, ",
-             lambda: hstujit.prewarm(CONFIG, archs="H200")),
-            ("Context: 'cachedir' is no argument, did you mean 'cache_dir'?; it takes cache_dir, ",
-             lambda: hstujit.Context(cachedir="x")),
-            ("Op: 'dir' is no argument", lambda: hstujit.Op(INSTANCE, dir="forward")),
-            ("run: 'heads' is no argument: it may be a field of config; ", lambda: hstujit.run(CONFIG, heads=3)),
-            ("run: 'arch' is no argument, did you mean 'device'?; it takes config, ",
-             lambda: hstujit.run(CONFIG, arch="H200")),
-            ("emit: missing a required argument: 'directory'; it takes config, directory, ",
-             lambda: hstujit.emit(CONFIG)),
-        ):  # fmt: skip
-            with self.assertRaisesRegex(TypeError, "^" + re.escape(wrong)):
-                call()
 
     def test_a_list_of_instances_is_a_config(self):
         self.assertEqual(hstujit.Config(CONFIG["ops"]).describe(), hstujit.Config(CONFIG).describe())
@@ -399,20 +345,8 @@ class Commands(Scratch):
     def test_tune_without_a_gpu_says_what_is_missing(self):
         with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
             context = hstujit.Context(cache_dir=self.folder / "cache")
-        with self.assertRaisesRegex(errors.NoDriverError, "driver.*; prewarm with arch .* Cache.import_$"):
+        with self.assertRaisesRegex(errors.NoDriverError, "the CUDA driver .* was not found"):
             hstujit.tune(CONFIG, context=context)
-
-    def test_without_a_gpu_the_sentence_says_what_may_be_done(self):
-        """As those of the tool do."""
-        with mock.patch.dict(os.environ, HSTUJIT_CUDA_DRIVER=str(self.folder / "none.so")):
-            context = hstujit.Context(cache_dir=self.folder / "cache")
-        for call, words in (
-            (lambda: hstujit.run(CONFIG, context=context), r'; backend="host" runs on the CPU$'),
-            (lambda: hstujit.bench(CONFIG, context=context), "; prewarm with arch compiles without one$"),
-            (lambda: hstujit.Op(INSTANCE, context=context).prepare(8), r'; Op\(..., backend="host"\) computes on'),
-        ):
-            with self.assertRaisesRegex(errors.NoDriverError, words):
-                call()
 
 
 class Program(unittest.TestCase):
@@ -462,16 +396,10 @@ class Program(unittest.TestCase):
             done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         self.assertEqual(
             done.stderr.splitlines()[-1],
-            f"ImportError: {found.SONAME} has no function hstujit_abi_version: it is of another build than {package}; "
-            "both must be of the same commit",
+            f"ImportError: {found.SONAME} has no function hstujit_abi_version: it is of another build than {package}",
         )
-        with self.assertRaisesRegex(ImportError, f"^{found.path()} has no function hstujit_newer: "):
+        with self.assertRaisesRegex(ImportError, "has no function hstujit_newer: "):
             found.function_of(found.library, "hstujit_newer")
-        # Functions of what a library depends on are found in it, too.
-        depending = found.path().parent / "libhstujit_torch.so"
-        if depending.exists():
-            with self.assertRaisesRegex(ImportError, f"^{depending} has no function hstujit_torch_newer: "):
-                found.function_of(ctypes.CDLL(str(depending)), "hstujit_torch_newer")
 
     def test_import_needs_neither_torch_nor_numpy(self):
         code = "import sys, hstujit; hstujit.attention; print([m for m in ('torch', 'numpy') if m in sys.modules])"

@@ -199,24 +199,12 @@ class Layouts(unittest.TestCase):
             (found,) = torch.autograd.grad(out, x, layout(torch.full_like(out, 2)))
             torch.testing.assert_close(found, expected)
 
-    def test_operators_refuse(self):
-        x, offsets, weight = torch_cases.tensor(8, 16), torch_cases.offsets(), torch_cases.tensor(16, 24)
-        for words, call in (
-            ("seq_offsets.strides.0. is 3; the innermost stride must be 1",
-             lambda: torch.ops.hstujit.jagged_dense_broadcast_add(x, x[:3], column(offsets))),
-            ("weight.strides.0. is 3", lambda: torch.ops.hstujit.layer_norm(x, column(x[0]))),
-            ("mat1 is at address 0x[0-9a-f]+; it must be a multiple of 16 bytes",
-             lambda: torch.ops.hstujit.addmm(behind(x), weight, 1.0)),
-        ):  # fmt: skip
-            with self.assertRaisesRegex(errors.InvalidArgumentError, f"^{words}"):
-                call()
-
     def test_nothing_is_copied_that_is_read_in_place(self):
         """Rows at any element of an operator with kernels for them stay beside weights that are copied."""
         x, weight = behind(torch_cases.tensor(8, 16)), column(torch_cases.tensor(16))
         with torch.profiler.profile(record_shapes=True) as profile:
             hstujit.torch.layer_norm(x, weight, weight)
-        shapes = [event.input_shapes[0] for event in profile.events() if event.name == "aten::clone"]
+        shapes = [event.input_shapes[0] for event in profile.events() if event.name == "aten::copy_"]
         self.assertEqual(shapes, [[16], [16]])
 
     def test_under_transforms(self):

@@ -21,7 +21,6 @@ if torch:
     import torch_cases
 
     import hstujit.torch
-    from hstujit.torch import _autograd
 
     ops = torch.ops.hstujit
 
@@ -175,8 +174,9 @@ class Operators(unittest.TestCase):
     def test_a_matrix_that_needs_no_gradient_gets_none(self):
         mat1, mat2, matrix = (torch_cases.tensor(16, 16).half() for _ in range(3))
         mat1.requires_grad_()
-        with mock.patch.object(_autograd, "_times", side_effect=AssertionError("scaled in vain")):
+        with torch.profiler.profile() as profile:
             ops.addmm(mat1, mat2, 1.0, matrix, 0.5).sum().backward()
+        self.assertFalse([event for event in profile.events() if event.name == "aten::mul"])
         self.assertIsNotNone(mat1.grad)
         matrix.requires_grad_()
         ops.addmm(mat1, mat2, 1.0, matrix, 0.5).sum().backward()
@@ -262,7 +262,6 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, words, num_targets=torch.ones(len(offsets) - 1))
         self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=offsets[None])
         self.refused(errors.InvalidArgumentError, r"k.shape\[0\] is 8; it must be L = 7", q=q[:7])
-        self.refused(errors.InvalidArgumentError, "innermost stride must be 1", q=q.repeat(1, 1, 2)[..., ::2])
         self.refused(errors.InvalidArgumentError, "seq_offsets", seq_offsets=torch.tensor([0, 9, 3]))
         self.refused(errors.InvalidArgumentError, "max_seq_len", max_seq_len=-1)
         self.refused(errors.InvalidArgumentError, "finite", alpha=float("inf"))
@@ -374,13 +373,12 @@ class Use(unittest.TestCase):
         hstujit.set_default_context(before)
         self.assertEqual(ops.complete_cumsum(torch.tensor([1, 2])).tolist(), [0, 1, 3])
 
-    def test_without_the_host_backend_the_error_says_what_to_install(self):
+    def test_without_the_host_backend_the_error_is_one_of_its_own(self):
         code = "import torch, hstujit.torch; torch.ops.hstujit.complete_cumsum(torch.tensor([1]))"
         variables = {**os.environ, "HSTUJIT_HOST_LIBRARY": "/nowhere/libhstujit_host.so"}
         done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("hstujit.errors.NoHostBackendError: the host backend", done.stderr)
-        self.assertIn(f"; {hstujit._library._where_the_host_backend_is()}", done.stderr)
 
     def test_threads_agree(self):
         q, k, v = (torch.from_numpy(random_array(8, 2, 16, seed=seed)) for seed in range(3))

@@ -181,5 +181,3 @@ class Patch(unittest.TestCase):
             hstujit.torch.patch("tzrecs")
         with self.assertRaisesRegex(ModuleNotFoundError, "tzrec"):
             hstujit.torch.patch("tzrec")
-        with self.assertRaisesRegex(TypeError, "^patch: missing a required argument: 'package'; "):
-            hstujit.torch.patch()

@@ -56,13 +56,20 @@ def calls():
             )
 
 
+def holds(axis, given):
+    """Whether the flags of a call let the size of this axis be a parameter."""
+    return not any(given.get(flag) for flag in axis.get("unless", ())) and (
+        "when" not in axis or given.get(axis["when"])
+    )
+
+
 def axes_of(function, given):
     """Name and axis of each tensor but where its size says the instance: others are wrong beside it then."""
     name = function._schema.name.removeprefix("hstujit::")
     described = hstujit._interface.interface(*hstujit._interface.interfaces()[name])
-    sizes = ([axis for axis in axes if axis.holds(given)] for _, axes in described.sizes)
-    found = (next((axis for axis in axes if given.get(axis.argument) is not None), None) for axes in sizes)
-    origins = {(axis.argument, axis.axis) for axis in found if axis}
+    sizes = ([axis for axis in axes if holds(axis, given)] for axes in described.sizes.values())
+    found = (next((axis for axis in axes if given.get(axis["argument"]) is not None), None) for axes in sizes)
+    origins = {(axis["argument"], axis["axis"]) for axis in found if axis}
     for name, tensor in given.items():
         for axis in range(tensor.dim() if isinstance(tensor, torch.Tensor) else 0):
             if (name, axis) not in origins:

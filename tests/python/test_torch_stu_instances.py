@@ -151,15 +151,6 @@ class Instances(unittest.TestCase):
         described = hstujit.Config([instance]).describe()["instances"][0]
         self.assertEqual((described["alpha"], described["num_targets"]), (layer._alpha, 3))
 
-    def test_mistakes_are_sentences(self):
-        layer = STULayer(STULayerConfig(32, 2, 16, 8))
-        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "no lengths are given.*training, inference"):
-            layer.instances()
-        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, r"prefill is \[8, 0\]; it must be lengths"):
-            layer.instances(prefill=[8, 0])
-        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "^dtype is torch.int32; it must be torch.bf"):
-            layer.instances(inference=8, dtype=torch.int32)
-
 
 @unittest.skipUnless(
     torch and fakes.DRIVER and fakes.FUNCTIONS,

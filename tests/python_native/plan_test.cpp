@@ -171,7 +171,6 @@ TEST(Plan, FollowsTheCall) {
   const Plan plan(op, call);
   ASSERT_EQ(plan.arguments.size(), 4u);
   EXPECT_EQ(plan.schema_outputs, std::vector<int>{0});
-  EXPECT_TRUE(plan.needs_handles);
   ASSERT_EQ(plan.rows.size(), 1u);
   EXPECT_EQ(op.inputs[static_cast<std::size_t>(plan.rows[0].offsets)], "seq_offsets");
   hstujit_context_destroy(context);

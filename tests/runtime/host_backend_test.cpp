@@ -57,7 +57,7 @@ class HostBackendTest : public RuntimeTest {
 TEST_F(HostBackendTest, ALengthThatWasNotPreparedIsRefused) {
   const auto sentence = [](const char* lengths) {
     return std::string("no kernel of hstu_attention forward is prepared for max_seq_len ") + lengths +
-           " on the host backend; call hstujit_prepare before hstujit_launch";
+           " on the host backend; call prepare before launch";
   };
   EXPECT_EQ(launch(128).code(), Code::kNotPrepared);
   EXPECT_EQ(launch(128).message(), sentence("128 (bucket 128)"));

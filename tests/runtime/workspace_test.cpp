@@ -162,7 +162,7 @@ TEST_F(WorkspaceTest, OneThatIsMissingMisplacedOrTooSmallIsNamed) {
   expect_refused(
       nullptr,
       "workspace is a null pointer; add_up needs 54000 bytes of device memory for these sizes, at a multiple "
-      "of 256 (hstujit_workspace_size says how many)");
+      "of 256 (workspace_size says how many)");
   void* const misplaced = memory_ + 128;
   expect_refused(misplaced, fmt::format("workspace is {} with 54000 bytes; add_up needs 54000", misplaced));
   void* const small = memory_;

@@ -191,7 +191,23 @@ class InterfaceBuilder {
   CallInterface interface_;
 };
 
+// An argument that need not be given: less stands first.
+int place(const CallArgument& entry) {
+  if (entry.argument.kind != ArgumentKind::kTensor) return 1;
+  return entry.argument.semantic == Semantic::kSeed ? 2 : 0;
+}
+
 }  // namespace
+
+std::vector<const CallArgument*> CallInterface::call_order() const {
+  std::vector<const CallArgument*> order, others;
+  for (const CallArgument& entry : arguments) {
+    if (entry.argument.role == ArgumentRole::kInput) (entry.optional || entry.usual ? others : order).push_back(&entry);
+  }
+  std::ranges::stable_sort(others, {}, [](const CallArgument* entry) { return place(*entry); });
+  order.insert(order.end(), others.begin(), others.end());
+  return order;
+}
 
 const CallArgument* CallInterface::find(std::string_view name) const {
   const auto found =

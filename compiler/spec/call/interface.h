@@ -55,6 +55,9 @@ struct CallInterface {
   std::vector<std::pair<std::string, std::string>> rows;  // symbols that no input tells, and the keyword that does
 
   const CallArgument* find(std::string_view name) const;
+  // Inputs in the order of calls: what is required, in launch order, then tensors, then numbers, then a seed's tensor,
+  // since calls by position are older than it.
+  std::vector<const CallArgument*> call_order() const;
 };
 
 // The interfaces of both directions of an operator.

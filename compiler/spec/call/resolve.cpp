@@ -33,12 +33,6 @@ std::string text_of_sizes(const std::vector<int64_t>& shape) {
 
 bool is_number(std::string_view size) { return size.find_first_not_of("0123456789") == std::string_view::npos; }
 
-// An argument that need not be given: less stands first.
-int place(const CallArgument& entry) {
-  if (entry.argument.kind != ArgumentKind::kTensor) return 1;
-  return entry.argument.semantic == Semantic::kSeed ? 2 : 0;
-}
-
 bool is_input(const CallArgument& entry) { return entry.argument.role == ArgumentRole::kInput; }
 
 Status refuse(std::string argument, std::string value, std::string allowed) {
@@ -227,13 +221,13 @@ class Resolution {
   Status check_names(const Signature& signature) const {
     const auto deciding = function_.deciding();
     Names wrong, taken;
-    for (const CallArgument* entry : function_.call_order()) {
+    for (const CallArgument* entry : interface_.call_order()) {
       const std::string& name = entry->argument.name;
       const bool is_taken = find_argument(signature, name) >= 0;
       if (is_taken) taken.push_back(name);
       if (is_taken && !entry->usual && !given_.has(name)) wrong.push_back(name + " is missing");
     }
-    for (const CallArgument* entry : function_.call_order()) {
+    for (const CallArgument* entry : interface_.call_order()) {
       const std::string& name = entry->argument.name;
       if (find_argument(signature, name) < 0 && given_.has(name) && !deciding.contains(name))
         wrong.push_back(name + " is not used");
@@ -290,16 +284,6 @@ void make_functions(std::string_view op, OperatorFunctions& functions) {
 }
 
 }  // namespace
-
-std::vector<const CallArgument*> CallFunction::call_order() const {
-  std::vector<const CallArgument*> order, others;
-  for (const CallArgument& entry : interface.arguments) {
-    if (is_input(entry)) (entry.optional || entry.usual ? others : order).push_back(&entry);
-  }
-  std::ranges::stable_sort(others, {}, [](const CallArgument* entry) { return place(*entry); });
-  order.insert(order.end(), others.begin(), others.end());
-  return order;
-}
 
 std::set<std::string, std::less<>> CallFunction::deciding() const {
   std::set<std::string, std::less<>> names;

@@ -25,8 +25,6 @@ struct CallFunction {
 
   // Name of the function: the operator's, with "_backward" behind it for that direction.
   std::string name() const { return direction == Direction::kForward ? op : op + "_backward"; }
-  // Inputs in the order of calls: what is required, in launch order, then tensors, then numbers, then a seed's tensor.
-  std::vector<const CallArgument*> call_order() const;
   // Inputs whose presence alone decides the instance, so that one may be given beside what follows from it: uvqk_bias
   // beside uvqk.
   std::set<std::string, std::less<>> deciding() const;

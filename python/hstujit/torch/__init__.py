@@ -17,12 +17,6 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("hstujit.torch needs PyTorch 2.10 or newer: pip install torch", name=error.name) from None
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
-
-from .. import operators as _operators
-from .._words import did_you_mean as _did_you_mean
-from .._words import shown as _shown
 from . import _register
 
 _register.register_all()
@@ -48,12 +42,3 @@ __all__ = [
     "tzrec",
     "unpatch",
 ]
-
-
-if not _TYPE_CHECKING:  # which finds such names itself
-
-    def __getattr__(name: str) -> _Any:
-        operator = "" if name.startswith("_") else _operators.names().get(name, "")
-        nearest = "" if name.startswith("_") else _did_you_mean(name, __all__)
-        where = f"; the operator is torch.ops.hstujit.{operator}" if operator else ""
-        raise AttributeError(f"module {_shown(__name__)} has no attribute {_shown(name)}{nearest}{where}")

@@ -10,7 +10,7 @@ import torch
 from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import fp32_precision, like_offsets
-from ._copying import operators as _ops
+from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, text_of
 
 Function = Callable[..., Any]

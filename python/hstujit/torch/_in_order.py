@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from ._explained import calling_of, explained_as
+from ._calling import Calling, calling_as, calling_of
 
 Result = TypeVar("Result")
 
@@ -39,23 +39,32 @@ def in_order(
     """``function`` with the arguments ``order``, names with commas between them. All others follow as keywords.
 
     Args:
+        order: ``own=name`` is an argument with a name of its own. What ``function`` does not have is in no use.
         module: where the new one belongs.
         name: of the new one; None: that of ``function``.
-        defaults: where they are others than those of ``function``.
+        defaults: where they are others than those of ``function``, by name of ``function``; ``...`` is none.
     """
     known = dict(inspect.signature(function).parameters)
-    known.update({argument: known[argument].replace(default=default) for argument, default in defaults.items()})
-    first = order.replace(",", " ").split()
-    positional = [known[argument].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for argument in first]
-    rest = [p.replace(kind=p.KEYWORD_ONLY) for argument, p in known.items() if argument not in first]
+    for argument, default in defaults.items():
+        known[argument] = known[argument].replace(default=inspect.Parameter.empty if default is ... else default)
+    given = [argument.strip().partition("=") for argument in order.split(",")]
+    own = {inner or outer: outer for outer, _, inner in given}
+    place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    unused = {inner: inspect.Parameter(inner, place, annotation="int") for inner in own if inner not in known}
+    positional = [{**known, **unused}[inner].replace(name=outer, kind=place) for inner, outer in own.items()]
+    rest = [p.replace(kind=p.KEYWORD_ONLY) for argument, p in known.items() if argument not in own]
+    passed = ", ".join(f"{argument}={own.get(argument, argument)}" for argument in known)
     inner = getattr(function, "__wrapped__", function)
-    made = written_out(
-        name or function.__name__, [*positional, *rest], "    return function({keywords})\n", {"function": inner}
-    )
+    body = f"    return function({passed})\n"
+    made = written_out(name or function.__name__, [*positional, *rest], body, {"function": inner})
     made.__module__, made.__doc__ = module, function.__doc__
     made.__annotations__ = {p.name: p.annotation for p in (*positional, *rest)}
     made.__annotations__["return"] = function.__annotations__["return"]
-    return explained_as(calling_of(function))(made)
+    calling = calling_of(function)
+    names = {argument: own.get(argument, argument) for argument in known}
+    renamed = {before: after for before, after in names.items() if before != after}
+    through = {before: names.get(after, after) for before, after in calling.names.items()}
+    return calling_as(Calling(calling.operator, {**renamed, **through}))(made)
 
 
 __all__ = ["in_order", "written_out"]

@@ -1,4 +1,4 @@
-"""What a layer keeps for later calls: first rows of each sequence, of keys and values."""
+"""The rows that a layer keeps for later calls: the first ones of each sequence, of keys and values."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
-from .._calls import LARGEST_COUNT
-from .._words import counted, shown
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as, is_readable
-from ._dtypes import dtype_name
 from .functional import complete_cumsum, split_2D_jagged
-
-
-def check_longest(max_kv_caching_len: int) -> None:
-    """Of every call, also of one that keeps nothing."""
-    if not torch.compiler.is_compiling() and not 0 <= max_kv_caching_len < LARGEST_COUNT:
-        raise InvalidArgumentError(
-            f"max_kv_caching_len is {shown(max_kv_caching_len)}; it must be an integer from 0 to {LARGEST_COUNT - 1}"
-        )
 
 
 @dataclass
@@ -36,25 +25,13 @@ class Kept:
         """
         Args:
             lengths: ``kv_caching_lengths`` of a call, which are checked.
-            max_len: its ``max_kv_caching_len``, which :func:`check_longest` has seen.
+            max_len: its ``max_kv_caching_len``.
             of_offsets: what a caller knows ``seq_offsets`` as.
         """
         batch = seq_offsets.numel() - 1
-        if lengths.dtype not in (torch.int32, torch.int64):
+        if lengths.shape != (batch,):
             raise InvalidArgumentError(
-                f"kv_caching_lengths has dtype {dtype_name(lengths.dtype)}; it must be int32 or int64"
-            )
-        if lengths.dim() != 1:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths has rank {lengths.dim()}, shape {tuple(lengths.shape)}; it must be (B)"
-            )
-        if lengths.size(0) != batch:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths.shape[0] is {lengths.size(0)}; it must be B = {batch}, as in {of_offsets}"
-            )
-        if lengths.device != seq_offsets.device:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths is on {lengths.device}; it must be on {seq_offsets.device}, as {of_offsets}"
+                f"kv_caching_lengths has shape {tuple(lengths.shape)}; it must be (B) = ({batch}), as {of_offsets}"
             )
         longest, rows = max_len, None
         if is_readable(lengths, seq_offsets):
@@ -78,16 +55,12 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
     lengths, rows = lengths.long(), rows.long()
     are_wrong = ((lengths < 0) | (lengths > rows)).any().long()
     longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), are_wrong]).tolist()
-    for index, (length, there) in enumerate(zip(lengths.tolist(), rows.tolist()) if is_wrong else ()):
-        if length < 0:
-            raise InvalidArgumentError(f"kv_caching_lengths[{index}] is {length}; it must be at least 0")
-        if length > there:
-            raise InvalidArgumentError(
-                f"kv_caching_lengths[{index}] is {length}; sequence {index} has {counted(there, 'row')}"
-            )
-    if max_len and max_len < longest:
-        index = int(lengths.argmax().item())
+    if is_wrong:
+        index = int(((lengths < 0) | (lengths > rows)).nonzero()[0])
         raise InvalidArgumentError(
-            f"max_kv_caching_len is {max_len}; it must be at least kv_caching_lengths[{index}] = {longest}, or 0"
+            f"kv_caching_lengths[{index}] is {int(lengths[index])}; it must be from 0 to {int(rows[index])}, the rows "
+            "of its sequence"
         )
+    if max_len and max_len < longest:
+        raise InvalidArgumentError(f"max_kv_caching_len is {max_len}; it must be at least {longest}, the longest, or 0")
     return max_len or longest, total

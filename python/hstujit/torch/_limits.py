@@ -1,4 +1,4 @@
-"""Of a function's arguments: why its operator serves no call with them, as far as their types and sizes say.
+"""Says why an operator serves no call with a function's arguments, as far as their types and sizes say.
 
 It follows from the description of the operator. ``torch.compile`` traces it, where no error of an operator could be
 caught: limits are plain tuples, and what is said names no value.
@@ -14,8 +14,8 @@ import torch
 from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
+from ._calling import Calling
 from ._dtypes import DTYPES
-from ._explained import Calling
 
 Given = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ _CONVERTED = ("num_targets", "timestamps", "query_time")
 
 
 class Limits:
-    """Of the operator that a function calls.
+    """Limits of the operator that a function calls.
 
     Attributes:
         types: arguments that have one data type, which it may be, and that as words.
@@ -32,7 +32,6 @@ class Limits:
         weights: arguments that become the data type of the rows, unless they are fp32.
         sizes: argument, axis counted from behind, least, most, step, and what is said of another size.
         numbers: likewise of a number.
-        texts: argument, what it may be, and what is said of another one.
     """
 
     def __init__(self, calling: Calling, arguments: Collection[str], moves: bool) -> None:
@@ -48,7 +47,7 @@ class Limits:
         self.integers = tuple(own[name] for name in _CONVERTED if name in own)
         self.types: list[Any] = []
         self.weights: tuple[str, ...] = ()
-        for parameter, of_type in described.dtypes:
+        for parameter, of_type in described.dtypes.items():
             typed = tuple(own[name] for name in of_type if name in own and name not in _CONVERTED)
             if parameter == "weight_dtype":
                 self.weights = typed
@@ -56,7 +55,6 @@ class Limits:
                 self.types.append(_types(typed, described.allowed[parameter]["enum"]))
         self.sizes = tuple(_sizes(described, own))
         self.numbers = tuple(_numbers(described, own))
-        self.texts = tuple(_texts(described, own))
 
     def refuse(self, given: Given) -> str:
         """Why no call with these arguments is served, or ""."""
@@ -112,10 +110,6 @@ class Limits:
             number = given.get(name)
             if isinstance(number, int) and (number < least or number > most or number % step != 0):
                 return words
-        for name, allowed, words in self.texts:
-            text = given.get(name)
-            if isinstance(text, str) and text not in allowed:
-                return words
         return ""
 
 
@@ -130,27 +124,20 @@ def _wanted(schema: Mapping[str, Any]) -> tuple[int, int, int, str]:
 
 def _sizes(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     ranks = {argument.name: len(argument.shape) for argument in described.inputs if argument.is_tensor}
-    for parameter, axes in described.sizes:
+    for parameter, axes in described.sizes.items():
         least, most, step, wanted = _wanted(described.allowed[parameter])
         for axis in axes:
-            if (name := own.get(axis.argument)) and axis.holds({}):
-                place = axis.axis - ranks[axis.argument]
+            if (name := own.get(axis["argument"])) and "when" not in axis:
+                place = axis["axis"] - ranks[axis["argument"]]
                 yield name, place, least, most, step, f"{parameter} of {name} not {wanted}"
 
 
 def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     for parameter in described.parameters:
-        if parameter.name in own and parameter.type == "int" and parameter.minimum is not None:
+        if parameter.name in own and "minimum" in described.allowed[parameter.name]:
             name = own[parameter.name]
             least, most, step, wanted = _wanted(described.allowed[parameter.name])
             yield name, least, most, step, f"{name} not {wanted}"
-
-
-def _texts(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
-    for parameter in described.parameters:
-        if parameter.name in own and parameter.type == "str":
-            name = own[parameter.name]
-            yield name, parameter.allowed, f"{name} not {either(parameter.allowed)}"
 
 
 __all__ = ["Limits"]

@@ -45,10 +45,10 @@ class _OfThread(threading.local):
 
 
 class Library:
-    """The library's functions. Those that touch objects of Python are called with the GIL."""
+    """The library's functions."""
 
     def __init__(self, file: str) -> None:
-        self.library, self.with_gil = ctypes.CDLL(file), ctypes.PyDLL(file)
+        self.library = ctypes.CDLL(file)
         text, number = ctypes.c_char_p, ctypes.c_int
         for name, result, arguments in (
             ("refusal", text, []),
@@ -57,14 +57,11 @@ class Library:
             ("set_callbacks", None, [ctypes.POINTER(_Callbacks)]),
             ("count", number, []),
             ("name", text, [number]),
-            ("schema", text, [number]),
-            ("implement", number, [number, text]),
             ("forget", None, []),
             ("keep_plans", None, [ctypes.c_int32]),
         ):
-            self._declare(self.library, name, result, arguments)
-        self._declare(self.with_gil, "open_python", number, [ctypes.py_object])
-        self._declare(self.with_gil, "function", ctypes.py_object, [number, ctypes.py_object])
+            function = _library.function_of(self.library, "hstujit_torch_" + name)
+            function.restype, function.argtypes = result, arguments
         if refusal := self.call("refusal").decode(errors="replace"):
             raise ImportError(f"{FILE}: {refusal}")
         self.of_thread = _OfThread()
@@ -78,10 +75,6 @@ class Library:
         on_default_changed.append(self.forget)
         self.names = [self.call("name", index).decode() for index in range(self.call("count"))]
 
-    def _declare(self, library: Any, name: str, result: Any, arguments: list[Any]) -> None:
-        function = _library.function_of(library, "hstujit_torch_" + name)
-        function.restype, function.argtypes = result, arguments
-
     def call(self, name: str, *arguments: Any) -> Any:
         return getattr(self.library, "hstujit_torch_" + name)(*arguments)
 
@@ -92,22 +85,6 @@ class Library:
 
     def keep_plans(self, most: int) -> None:
         self.call("keep_plans", most)
-
-    def schema(self, index: int) -> str:
-        return self.call("schema", index).decode()
-
-    def implement(self, index: int, name: str) -> None:
-        """Makes the kernels of a function those of another operator of PyTorch's, too."""
-        if self.call("implement", index, name.encode()):
-            raise ImportError(f"{FILE}: PyTorch takes no kernel of {name}")
-
-    def open_python(self, objects: dict[str, Any]) -> bool:
-        return not self.with_gil.hstujit_torch_open_python(objects)
-
-    def function(self, index: int, otherwise: Callable[..., Any] | None) -> Callable[..., Any]:
-        return self.with_gil.hstujit_torch_function(
-            index, ctypes.py_object() if otherwise is None else ctypes.py_object(otherwise)
-        )
 
     def caller(self, method: Callable[..., Any], failed: int | None) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:

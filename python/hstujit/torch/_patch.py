@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import errors
-from .._checked import named
-from .._words import counted, not_allowed, shown
+from .._words import not_allowed, shown
 from ._fallback import Calls, Kept, falling_back, has_host_backend
 from ._public import PACKAGES, Function, Substitute
 
@@ -32,7 +31,7 @@ class Patched:
     calls: dict[str, Calls] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{self.package}: {counted(len(self.replaced), 'operator')} replaced by hstujit"]
+        lines = [f"{self.package}: {len(self.replaced)} operators replaced by hstujit"]
         lines += [f"  replaced {name}" for name in self.replaced]
         lines += [f"  left     {name}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)
@@ -51,7 +50,6 @@ _active: list[_Replacement] = []
 _kept = {package: Kept() for package in PACKAGES}
 
 
-@named
 def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()) -> Patched:
     """Makes an installed package call the operators of hstujit.
 
@@ -108,7 +106,6 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
     return replace(report, replaced=tuple(report.calls))
 
 
-@named
 def unpatch(package: str | None = None) -> tuple[str, ...]:
     """Puts back what :func:`patch` replaced, of one package or of all. Returns the names of those functions.
 

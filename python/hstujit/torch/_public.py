@@ -16,7 +16,7 @@ import torch
 
 from .._interface import operators
 from . import generative_recommenders, tzrec
-from ._explained import calling_of
+from ._calling import calling_of
 from ._limits import Limits
 
 Function = Callable[..., Any]

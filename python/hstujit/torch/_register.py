@@ -1,6 +1,7 @@
 """Every operator of the library as ``torch.ops.hstujit.*``.
 
-All of it follows from the interface of each operator, as the functions for arrays do.
+libhstujit_torch.so registers schemas and kernels. Here are derivatives, fake implementations and autocast, which follow
+from the interface of each operator, and the exceptions of this package in place of PyTorch's.
 """
 
 from __future__ import annotations
@@ -10,100 +11,45 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from .._calls import with_flag
-from .._interface import Interface, interface, interfaces
-from .._words import did_you_mean
+from .._interface import interface, interfaces
+from ..errors import Error, InvalidArgumentError
 from ._autocast import autocast_of
-from ._autograd import Derivative, NoDerivative, Recorder
+from ._autograd import Derivative, NoDerivative, Recorder, any_requires_grad, below_autograd
 from ._build import tag_caches
-from ._direct import has_direct_calls
-from ._front import Front
 from ._native import Library, native_library
-from ._schema import NAMESPACE, function_of, when_called
+from ._schema import NAMESPACE, OPERATORS, by_name, operator_of, positional
 from ._traced import Function
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
 
 
-def _packet(name: str) -> Any:
-    return getattr(getattr(torch.ops, NAMESPACE), name)
+def _when_called(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """A function that is made by its first call: a process calls few of the functions that PyTorch wants registered."""
+    made = functools.cache(make)
+    return lambda *args, **kwargs: made()(*args, **kwargs)
 
 
-def _operator(name: str) -> Any:
-    return _packet(name).default
-
-
-def _name_below(name: str) -> str:
-    """Of the same operator below autograd. It is no interface: nothing that PyTorch traces has it."""
-    return f"_{name}_below_autograd"
-
-
-def _fake(function: Function) -> Callable[..., Any]:
-    def body(inputs: Any, parameters: Any, rows: Any) -> Any:
-        tag_caches()
-        return function.fake(inputs, parameters, rows)
-
-    return function_of(function.interface, body)
-
-
-def _register_autocast(described: Interface, name: str) -> None:
-    for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(name, when_called(functools.partial(_autocast, described, name, key)), key)
-
-
-def _autocast(described: Interface, name: str, key: str) -> Callable[..., Any]:
-    return autocast_of(described, _operator(name), key)
-
-
-def _register(native: Library, index: int, is_direct: bool, functions: dict[str, Function]) -> None:
-    """Adds to an operator, which the library has registered, what is in Python: fakes, derivatives and autocast.
-
-    These are made when an operator is first called.
-    """
-    name = native.names[index]
-    described, below = interface(*interfaces()[name]), _name_below(name)
+def _register(native: Library, name: str, functions: dict[str, Function]) -> None:
+    described, op = interface(*interfaces()[name]), operator_of(name)
     function = functions[name] = Function(described)
-    op = _operator(name)
-    op._tags = [*op._tags, torch.Tag.pt2_compliant_tag]
-    _register_autocast(described, name)
-    torch.library.register_fake(f"{NAMESPACE}::{name}", when_called(lambda: _fake(function)), lib=library)
+
+    def fake(*args: Any, **kwargs: Any) -> Any:
+        tag_caches()
+        return function.fake(by_name(name, args, kwargs))
 
     @functools.cache
     def recorder() -> Recorder:
-        rule = _derivative_of(function, functions.get(described.op + "_backward"))
-        return Recorder(op, rule, described, compute)
+        return Recorder(op, _derivative_of(function, functions.get(described.op + "_backward")))
 
-    library.define(below + native.schema(index).removeprefix(name), tags=(torch.Tag.pt2_compliant_tag,))
-    _register_autocast(described, below)
-    native.implement(index, below)
-    library.impl(below, torch.library.fallthrough_kernel, "Autograd")
-    library.impl(below, _redirected(op), "Python", with_keyset=True)
-    front = Front(described, _packet(name), _operator(below)._op, _raised_as(described, native), recorder)
-    front.install(native.function(index, front.otherwise) if is_direct else None)
-    compute = _computing(front, native.function(index, None)) if is_direct else front.computed
-    library.impl(name, when_called(lambda: recorder().kernel()), "Autograd", with_keyset=True)
-
-
-def _computing(front: Front, inner: Callable[..., Any]) -> Callable[..., Any]:
-    """What computes the operator where nothing but its kernels is left to be called."""
-
-    def compute(*inputs: Any, **named: Any) -> Any:
-        result = inner(*inputs, **named)
-        return front.computed(*inputs, **named) if result is NotImplemented else result
-
-    return compute
-
-
-def _redirected(op: Any) -> Callable[..., Any]:
-    """Modes and tensors of other classes see the operator itself."""
-    below = torch._C._AutoDispatchBelowAutograd
-
-    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        with below():
-            return op.redispatch(keyset, *args, **kwargs)
-
-    return kernel
+    op._tags = [*op._tags, torch.Tag.pt2_compliant_tag]
+    for key in ("AutocastCPU", "AutocastCUDA"):
+        library.impl(name, _when_called(functools.partial(autocast_of, described, key)), key)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
+    library.impl(name, _when_called(lambda: recorder().kernel), "Autograd", with_keyset=True)
+    for called in (op, getattr(OPERATORS, name)):
+        _put_in_front(native, called, recorder, frozenset(positional(name)))
 
 
 def _derivative_of(function: Function, backward: Function | None) -> Derivative | NoDerivative:
@@ -115,33 +61,57 @@ def _derivative_of(function: Function, backward: Function | None) -> Derivative 
     return Derivative(function, backward)
 
 
-def _raised_as(described: Interface, native: Library) -> Callable[[RuntimeError], BaseException | None]:
-    def raised_as(error: RuntimeError) -> BaseException | None:
-        raised = native.raised_as(error)
-        return raised and with_flag(described, raised)
+def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], positional: frozenset[str]) -> None:
+    """Makes calls raise the exception of this package that a RuntimeError of a kernel in C++ stands for.
 
-    is_moved = any(axis.when for _, axes in described.sizes for axis in axes)
-    return raised_as if is_moved else native.raised_as
+    The kernels for autograd's keys are in Python, and to go from the dispatcher to one takes 4 us. So where nothing but
+    autograd may have a say in a call, it is recorded, or not, before the dispatcher is asked.
+    """
+    kind, flags, run = type(op), _flags(op), op._op
 
-
-class _Namespace(torch._ops._OpNamespace):
-    """Names the operator that is near to one that is not there."""
-
-    __module__ = torch._ops._OpNamespace.__module__  # which names of operators begin with
-
-    def __getattr__(self, name: str) -> Any:
+    def call(_: Any, /, *args: Any, **kwargs: Any) -> Any:
+        for name in flags.intersection(kwargs) if kwargs else ():
+            if kwargs[name] is None:  # which PyTorch takes for False, also where the default is True
+                raise InvalidArgumentError(f"{name} is None; it must be True or False")
         try:
-            return super().__getattr__(name)
-        except AttributeError as error:
-            nearest = "" if name.startswith("_") else did_you_mean(name, interfaces())
-            raise AttributeError(f"{error}{nearest}") from None
+            tensors = (*args, *kwargs.values()) if kwargs else args
+            if _is_anything_in_force() or torch._C._has_torch_function(tensors):
+                return run(*args, **kwargs)
+            if not (torch.is_grad_enabled() and any_requires_grad(*tensors)):
+                with below_autograd():
+                    return run(*args, **kwargs)
+            if torch._C._is_any_autocast_enabled() or not positional.isdisjoint(kwargs):
+                return run(*args, **kwargs)
+            return recorder().apply(run, kwargs, *args)
+        except Error:
+            raise
+        except RuntimeError as error:
+            raise (native.raised_as(error) or error) from None
+
+    op.__class__ = type(kind.__name__, (kind,), {"__call__": call})
+
+
+def _is_anything_in_force() -> bool:
+    """Whether more than autograd and autocast may have a say in a call."""
+    state = torch._C
+    return bool(
+        state._len_torch_dispatch_stack()
+        or state._len_torch_function_stack()
+        or state._are_functorch_transforms_active()
+        or state._is_tracing()
+        or state._dispatch_tls_is_dispatch_key_included(state.DispatchKey.PythonDispatcher)
+        or forward_ad._current_level >= 0
+    )
+
+
+def _flags(op: Any) -> frozenset[str]:
+    schema = getattr(op, "default", op)._schema
+    return frozenset(argument.name for argument in schema.arguments if str(argument.type) == "bool")
 
 
 def register_all() -> None:
     tag_caches()
     native = native_library()
-    getattr(torch.ops, NAMESPACE).__class__ = _Namespace
-    is_direct = has_direct_calls(native)
     functions: dict[str, Function] = {}
-    for index in range(len(native.names)):
-        _register(native, index, is_direct, functions)
+    for name in native.names:
+        _register(native, name, functions)

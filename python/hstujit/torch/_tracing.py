@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from .._words import counted, cut, did_you_mean, either, shown
+from .._words import cut, did_you_mean, either, shown
 from ..errors import InvalidArgumentError
 
 Names = Mapping[str, "Term"]
@@ -153,7 +153,7 @@ def _minus(value: Any) -> Term:
 def _function(name: str, count: int = 1) -> Callable[..., Term]:
     def call(*args: Any) -> Term:
         if len(args) != count:
-            raise _Refused(f"`{name}` has {counted(len(args), 'argument')}; it takes {count}")
+            raise _Refused(f"`{name}` is given {len(args)} arguments; it takes {count}")
         return Term(f"{name}({', '.join(_kind(value, False, f'`{name}`')._text for value in args)})")
 
     return call

@@ -29,8 +29,8 @@ from ._arguments import (
     targets_of,
     weight_like,
 )
-from ._copying import operators as _ops
-from ._explained import calling
+from ._calling import calling
+from ._schema import OPERATORS as _ops
 
 
 @calling("hstu_attention")
@@ -136,7 +136,7 @@ def layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x less its mean, over its deviation, times weight, plus bias. x is (..., D)."""
-    return _ops.layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x, "bias"), eps).view(x.shape)
+    return _ops.layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
 
 
 @calling("rms_norm")
@@ -152,7 +152,7 @@ def swish_layer_norm(
     x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float = 1e-5, kernel: Any = None
 ) -> torch.Tensor:
     """Each row of x times the sigmoid of its layer norm. x is (..., D)."""
-    return _ops.swish_layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x, "bias"), eps).view(x.shape)
+    return _ops.swish_layer_norm(flat_rows(x), weight_like(weight, x), weight_like(bias, x), eps).view(x.shape)
 
 
 @calling("hstu_norm_mul_dropout", heads="num_heads")
@@ -188,7 +188,7 @@ def hstu_norm_mul_dropout(
         x,
         u,
         weight_like(weight, x),
-        weight_like(bias, x, "bias"),
+        weight_like(bias, x),
         eps,
         dropout_ratio if drops else None,
         seed if drops and not in_tensor else None,
@@ -216,7 +216,7 @@ def add_positional_embeddings(
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
     return _ops.add_positional_embeddings(
         seq_embeddings,
-        weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
+        weight_like(position_embeddings_weight, seq_embeddings),
         alpha,
         seq_offsets,
         like_offsets(num_targets, seq_offsets),
@@ -256,8 +256,8 @@ def add_timestamp_positional_embeddings(
     """
     return _ops.add_timestamp_positional_embeddings(
         seq_embeddings,
-        weight_like(position_embeddings_weight, seq_embeddings, "position_embeddings_weight"),
-        weight_like(timestamp_embeddings_weight, seq_embeddings, "timestamp_embeddings_weight"),
+        weight_like(position_embeddings_weight, seq_embeddings),
+        weight_like(timestamp_embeddings_weight, seq_embeddings),
         alpha,
         time_bucket_increments,
         seq_offsets,
@@ -289,13 +289,9 @@ def concat_2D_jagged(
     rows of the right side stand before the left one. Rows may be of integers and bool, too.
     """
     if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
-        _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
-        left, right = values_left.shape[0], values_right.shape[0]
-        batch = _sequences("values_left", left, "max_len_left", max_len_left) if max_len_left else None
-        of_right = _sequences("values_right", right, "max_len_right", max_len_right) if max_len_right else batch
-        _check_rows("values_left", left, max_len_left * (of_right or 0), "the sequences of values_right have")
-        _check_rows("values_right", right, max_len_right * (of_right or 0), "its sequences have")
-        offsets_left = _dense_offsets(of_right or 0, max_len_left, values_left)
+        rows, length = (values_left, max_len_left) if max_len_left else (values_right, max_len_right)
+        batch = rows.shape[0] // length if length > 0 else 0
+        offsets_left = _dense_offsets("values_left", values_left, batch, max_len_left, max_len_left)
     rows = _ops.concat_2d_jagged(
         rows_to_move(values_left, "values_left"),
         rows_to_move(values_right, "values_right", values_left),
@@ -328,17 +324,11 @@ def split_2D_jagged(
     GPU that waits for the stream.
     """
     if offsets_left is None and offsets_right is None and max_len_left is not None and max_len_right is not None:
-        _check_lengths(max_len_left=max_len_left, max_len_right=max_len_right)
-        each, rows = max_len_left + max_len_right, values.shape[0]
-        batch = _sequences("values", rows, "max_len_left + max_len_right", each) if each else 0
-        _check_rows("values", rows, batch * each, "sequences of no rows have")
-        offsets_left = _dense_offsets(batch, max_len_left, values)
+        length = max_len_left + max_len_right
+        batch = values.shape[0] // length if length > 0 else 0
+        offsets_left = _dense_offsets("values", values, batch, length, max_len_left)
     if total_len_left is None and total_len_right is not None:
         total_len_left = values.shape[0] - total_len_right
-        if isinstance(total_len_left, int) and not 0 <= total_len_left <= values.shape[0]:
-            raise InvalidArgumentError(
-                f"total_len_right is {total_len_right}; it must be from 0 to values.shape[0] = {values.shape[0]}"
-            )
     both = offsets_left is not None and offsets_right is not None
     left, right = _ops.split_2d_jagged(
         rows_to_move(values, "values"),
@@ -352,30 +342,17 @@ def split_2D_jagged(
     return moved_rows(left, values), moved_rows(right, values)
 
 
-def _check_lengths(**lengths: int | None) -> None:
-    """Of two dense sides, before anything is made of them."""
-    for name, length in lengths.items():
-        if length is not None and length < 0:
-            raise InvalidArgumentError(f"{name} is {length}; it must be at least 0")
+def _dense_offsets(name: str, values: torch.Tensor, batch: int, length: int, of_side: int) -> torch.Tensor:
+    """Offsets of a dense side, where both are dense: the operator reads one of them by offsets.
 
-
-# Where both sides are dense, one of them gets offsets: the operator reads one of them by those. Sizes that are symbols
-# of a graph are not compared, since a comparison would make a graph of each of them.
-
-
-def _sequences(name: str, rows: int, length_name: str, length: int) -> int:
-    if isinstance(rows, int) and rows % length != 0:
-        raise InvalidArgumentError(f"{name}.shape[0] is {rows}; it must be a multiple of {length_name} = {length}")
-    return rows // length
-
-
-def _check_rows(name: str, rows: int, wanted: int, why: str) -> None:
-    if isinstance(rows, int) and isinstance(wanted, int) and rows != wanted:
-        raise InvalidArgumentError(f"{name}.shape[0] is {rows}; it must be {wanted}, as many rows as {why}")
-
-
-def _dense_offsets(batch: int, length: int, values: torch.Tensor) -> torch.Tensor:
-    return torch.arange(batch + 1, device=values.device) * length
+    Sizes that are symbols of a graph are not compared, since a comparison would make a graph of each of them.
+    """
+    rows = values.shape[0]
+    if isinstance(rows, int) and isinstance(batch, int) and rows != batch * length:
+        raise InvalidArgumentError(
+            f"{name}.shape[0] is {rows}; it must be {batch * length}, B = {batch} times {length}"
+        )
+    return torch.arange(batch + 1, device=values.device) * of_side
 
 
 @calling("jagged_dense_broadcast_add")
@@ -408,7 +385,7 @@ def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: i
 
     Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
     """
-    return _ops.dense_to_jagged(padded_rows(dense, seq_offsets), seq_offsets, dense.shape[1], out_rows=total_len)
+    return _ops.dense_to_jagged(padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
 
 
 __all__ = [

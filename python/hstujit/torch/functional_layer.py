@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from ..errors import InvalidArgumentError, UnsupportedError
+from ..errors import UnsupportedError
 from ._arguments import drawn_seed, fp32_precision, has_dropout, like_offsets, weight_like
-from ._copying import operators as _ops
-from ._explained import calling
+from ._calling import calling
+from ._schema import OPERATORS as _ops
 from .functional import hstu_mha
 
 # Arguments of the projection, by name of the operators'.
@@ -24,20 +24,9 @@ _PROJECTION = {
 }
 
 
-def _check_beside(name: str, tensor: torch.Tensor, like_name: str, like: torch.Tensor, letter: str) -> None:
-    """Of a matrix whose rows are those of another one, which would be blamed. Unknown while torch.compile traces."""
-    known = not torch.compiler.is_compiling() and tensor.dim() == 2 and like.dim() > 1
-    if known and tensor.shape[0] != like.shape[0]:
-        rows = like.shape[0]
-        raise InvalidArgumentError(
-            f"{name}.shape[0] is {tensor.shape[0]}; it must be {letter} = {rows}, as in {like_name}"
-        )
-
-
 @calling("addmm")
 def addmm(input: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, kernel: Any = None) -> torch.Tensor:
     """``input`` plus the product of ``mat1`` (L, k) and ``mat2`` (k, n). ``input`` is (n) or (L, n)."""
-    _check_beside("input", input, "mat1", mat1, "L")
     return _ops.addmm(mat1, mat2, 1.0, input, 1.0, precision=fp32_precision())
 
 
@@ -56,10 +45,6 @@ def jagged_dense_bmm_broadcast_add(
 
     ``bias`` is (B, n), or (L, n) where it is ``elementwise``.
     """
-    if elementwise:
-        _check_beside("bias", bias, "jagged", jagged, "L")
-    else:
-        _check_beside("bias", bias, "dense", dense, "B")
     return _ops.jagged_dense_bmm_broadcast_add(
         jagged,
         dense,
@@ -102,8 +87,8 @@ def hstu_compute_uqvk(
 
     _, uvqk = _ops.hstu_compute_uqvk(
         x=x,
-        input_norm_weight=weight_like(norm_weight, x, "norm_weight"),
-        input_norm_bias=weight_like(norm_bias, x, "norm_bias"),
+        input_norm_weight=weight_like(norm_weight, x),
+        input_norm_bias=weight_like(norm_bias, x),
         uvqk_weight=uvqk_weight,
         uvqk_bias=uvqk_bias,
         eps=norm_eps,
@@ -178,12 +163,12 @@ def hstu_preprocess_and_attention(
         return u, attn.view(-1, num_heads * hidden_dim), k, v
     _, _, u, attn = _ops.hstu_preprocess_and_attention(
         x,
-        weight_like(norm_weight, x, "norm_weight"),
+        weight_like(norm_weight, x),
         uvqk_weight,
         seq_offsets,
         max_seq_len,
         attn_alpha,
-        weight_like(norm_bias, x, "norm_bias"),
+        weight_like(norm_bias, x),
         uvqk_bias,
         like_offsets(num_targets, seq_offsets),
         eps=norm_eps,
@@ -224,8 +209,8 @@ def hstu_compute_output(
     training: bool,
     *,
     concat_u: bool,
-    concat_x: bool,
-    mul_u_activation_type: str,
+    concat_x: bool | None = None,
+    mul_u_activation_type: str = "none",
     group_norm: bool,
     recompute_y_in_backward: bool,
     kernel: Any = None,
@@ -236,19 +221,21 @@ def hstu_compute_output(
         attn, u: (L, num_heads * linear_dim).
         x: (L, D), which the result is added to.
         output_weight: (Y, D), with Y columns of what is concatenated.
-        concat_u, concat_x: u and attn stand before the product. With ``group_norm`` both do, or none of them.
+        concat_u, concat_x: u and attn stand before the product; None: attn does where u does. With ``group_norm`` both
+            do, or none of them.
         mul_u_activation_type: ``"none"``, ``"silu"`` or ``"sigmoid"`` of the u that multiplies. Without effect with
             ``group_norm``.
     """
     drops = has_dropout(dropout_ratio, training)
+    concat_x = concat_u if concat_x is None else concat_x
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
         attn,
         u,
         x,
-        weight_like(norm_weight, x, "norm_weight"),
+        weight_like(norm_weight, x),
         output_weight,
-        weight_like(norm_bias, x, "norm_bias"),
+        weight_like(norm_bias, x),
         norm_eps,
         dropout_ratio if drops else None,
         None,

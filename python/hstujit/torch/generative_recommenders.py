@@ -6,12 +6,7 @@ the package. What an operator here takes besides are keywords.
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
-
 from . import functional, functional_layer
-from ._explained import calling
 from ._in_order import in_order
 from .functional import delta_hstu_mha, layer_norm, split_2D_jagged, swish_layer_norm
 from .functional_layer import (
@@ -46,6 +41,8 @@ hstu_compute_output = in_order(
     "attn, u, x, norm_weight, norm_bias, norm_eps, output_weight, num_heads, linear_dim, dropout_ratio, training, "
     "concat_u, concat_x, mul_u_activation_type, group_norm, recompute_y_in_backward, kernel",
     __name__,
+    concat_x=...,
+    mul_u_activation_type=...,
 )
 hstu_preprocess_and_attention = in_order(
     functional_layer.hstu_preprocess_and_attention,
@@ -57,92 +54,34 @@ hstu_preprocess_and_attention = in_order(
 split_2D_jagged_multirow = split_2D_jagged
 
 
-@calling(functional.concat_2D_jagged)
-def concat_2D_jagged(
-    max_seq_len: int,
-    values_left: torch.Tensor,
-    values_right: torch.Tensor,
-    max_len_left: int | None = None,
-    max_len_right: int | None = None,
-    offsets_left: torch.Tensor | None = None,
-    offsets_right: torch.Tensor | None = None,
-    kernel: Any = None,
-) -> torch.Tensor:
-    """:func:`hstujit.torch.concat_2D_jagged`, which needs no ``max_seq_len``."""
-    return functional.concat_2D_jagged(
-        values_left=values_left,
-        values_right=values_right,
-        max_len_left=max_len_left,
-        max_len_right=max_len_right,
-        offsets_left=offsets_left,
-        offsets_right=offsets_right,
-    )
-
-
-@calling(functional.concat_2D_jagged)
-def concat_2D_jagged_multirow(
-    max_seq_len: int,
-    values_left: torch.Tensor,
-    values_right: torch.Tensor,
-    offsets_left: torch.Tensor | None,
-    offsets_right: torch.Tensor | None,
-    max_len_left: int,
-    max_len_right: int,
-    kernel: Any = None,
-) -> torch.Tensor:
-    """:func:`concat_2D_jagged`, with lengths that must be given."""
-    return concat_2D_jagged(
-        max_seq_len, values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right
-    )
-
-
-@calling(
-    functional.split_2D_jagged,
-    values="x",
-    offsets_left="prefix_offsets",
-    offsets_right="l2_offsets",
-    n_prefix_to_right="contextual_seq_len",
-)
-def hstu_split_l2_embeddings(
-    max_seq_len: int,
-    x: torch.Tensor,
-    prefix_offsets: torch.Tensor,
-    l2_offsets: torch.Tensor,
-    contextual_seq_len: int,
-    kernel: Any = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """:func:`hstujit.torch.split_2D_jagged`, whose first ``contextual_seq_len`` rows go to the right."""
-    return functional.split_2D_jagged(
-        max_seq_len, x, offsets_left=prefix_offsets, offsets_right=l2_offsets, n_prefix_to_right=contextual_seq_len
-    )
-
-
-@calling(
+concat_2D_jagged = in_order(
     functional.concat_2D_jagged,
-    values_left="prefix_x",
-    values_right="l2_x",
-    offsets_left="prefix_offsets",
-    offsets_right="l2_offsets",
-    n_prefix_from_right="contextual_seq_len",
+    "max_seq_len, values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right, kernel",
+    __name__,
 )
-def hstu_concat_l2_embeddings(
-    max_prefix_len: int,
-    prefix_x: torch.Tensor,
-    prefix_offsets: torch.Tensor,
-    max_l2_len: int,
-    l2_x: torch.Tensor,
-    l2_offsets: torch.Tensor,
-    contextual_seq_len: int,
-    kernel: Any = None,
-) -> torch.Tensor:
-    """:func:`hstujit.torch.concat_2D_jagged`, whose first ``contextual_seq_len`` rows come from the right."""
-    return functional.concat_2D_jagged(
-        values_left=prefix_x,
-        values_right=l2_x,
-        offsets_left=prefix_offsets,
-        offsets_right=l2_offsets,
-        n_prefix_from_right=contextual_seq_len,
-    )
+concat_2D_jagged_multirow = in_order(
+    functional.concat_2D_jagged,
+    "max_seq_len, values_left, values_right, offsets_left, offsets_right, max_len_left, max_len_right, kernel",
+    __name__,
+    "concat_2D_jagged_multirow",
+    **dict.fromkeys(("offsets_left", "offsets_right", "max_len_left", "max_len_right"), ...),
+)
+hstu_split_l2_embeddings = in_order(
+    functional.split_2D_jagged,
+    "max_seq_len, x=values, prefix_offsets=offsets_left, l2_offsets=offsets_right, "
+    "contextual_seq_len=n_prefix_to_right, kernel",
+    __name__,
+    "hstu_split_l2_embeddings",
+    **dict.fromkeys(("offsets_left", "offsets_right", "n_prefix_to_right"), ...),
+)
+hstu_concat_l2_embeddings = in_order(
+    functional.concat_2D_jagged,
+    "max_prefix_len, prefix_x=values_left, prefix_offsets=offsets_left, max_l2_len, l2_x=values_right, "
+    "l2_offsets=offsets_right, contextual_seq_len=n_prefix_from_right, kernel",
+    __name__,
+    "hstu_concat_l2_embeddings",
+    **dict.fromkeys(("offsets_left", "offsets_right", "n_prefix_from_right"), ...),
+)
 
 
 __all__ = [

@@ -10,19 +10,16 @@ from typing import Any
 
 import torch
 
-from .._calls import LARGEST_COUNT
-from .._checked import checked, named
 from .._interface import interface
-from .._words import counted, kind_of, shown
+from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._arguments import drawn_seed, integers_as, is_cast
-from ._copying import operators as _ops
-from ._dtypes import dtype_name
-from ._explained import called_as, explained
-from ._kv_cache import Kept, check_longest
+from ._arguments import drawn_seed, integers_as
+from ._calling import called_as
+from ._kv_cache import Kept
 from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
 from ._layer_instances import Lengths, instances_of
 from ._nodes import has_proxies
+from ._schema import OPERATORS as _ops
 from ._traced_layer import node_of
 
 _EPS = 1e-6
@@ -78,8 +75,6 @@ class STULayerConfig:
         check_values(self)
 
 
-STULayerConfig.__init__ = named(STULayerConfig.__init__)  # type: ignore[method-assign]
-
 _FIELDS = {field.name: field for field in dataclasses.fields(STULayerConfig)}
 
 
@@ -88,7 +83,7 @@ def _copy_of(config: STULayerConfig) -> STULayerConfig:
     values: dict[str, Any] = {name: getattr(config, name, field.default) for name, field in _FIELDS.items()}
     absent = [name for name, value in values.items() if value is dataclasses.MISSING]
     if absent:
-        raise InvalidArgumentError(f"config is {kind_of(config)}; it must be an STULayerConfig: it has no {absent[0]}")
+        raise InvalidArgumentError(f"config is {shown(config)}; it must be an STULayerConfig: it has no {absent[0]}")
     return STULayerConfig(**values)
 
 
@@ -99,7 +94,6 @@ class STULayer(torch.nn.Module):
     rounded to the type of x, as in the public package.
     """
 
-    @checked
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
         self._config, self.is_inference = _copy_of(config), bool(is_inference)
@@ -125,30 +119,11 @@ class STULayer(torch.nn.Module):
         return copy.copy(self._config)
 
     def _check_rows(self, name: str, rows: torch.Tensor, shape: str) -> None:
-        if rows.dim() != 2:
-            raise InvalidArgumentError(
-                f"{name} has rank {rows.dim()}, shape {tuple(rows.shape)}; it must be ({shape}, embedding_dim)"
-            )
+        """A launch would take the columns of x for the width, and blame the weights."""
         wanted = self._config.embedding_dim
-        if rows.size(1) != wanted:
+        if rows.dim() != 2 or rows.size(1) != wanted:
             raise InvalidArgumentError(
-                f"{name} has {counted(rows.size(1), 'column')}; it must have {wanted}, the embedding_dim"
-            )
-
-    def _check_new_rows(self, delta_x: torch.Tensor, like: torch.Tensor, batch: int) -> None:
-        """Against the cache ``like``, which a caller does not see."""
-        self._check_rows("delta_x", delta_x, "B * new rows")
-        if delta_x.device != like.device:
-            raise InvalidArgumentError(
-                f"delta_x is on {delta_x.device}; it must be on {like.device}, as x was in the prefill"
-            )
-        if delta_x.dtype != like.dtype and not is_cast(delta_x):
-            wanted = f"{dtype_name(like.dtype)}, which the prefill computed in: that of its x, or of its autocast"
-            raise InvalidArgumentError(f"delta_x has dtype {dtype_name(delta_x.dtype)}; it must be {wanted}")
-        rows = delta_x.size(0)
-        if not torch.compiler.is_compiling() and (rows % batch if batch else rows):
-            raise InvalidArgumentError(
-                f"delta_x.shape[0] is {rows}; it must be a multiple of B = {batch}, the sequences of the prefill"
+                f"{name} has shape {tuple(rows.shape)}; it must be ({shape}, embedding_dim), which is {wanted}"
             )
 
     def __prepare_scriptable__(self) -> Any:
@@ -167,7 +142,6 @@ class STULayer(torch.nn.Module):
         self.kv_caching_offsets: torch.Tensor | None = None
         self.max_kv_caching_len = 0
 
-    @explained
     def forward(
         self,
         x: torch.Tensor,
@@ -197,10 +171,7 @@ class STULayer(torch.nn.Module):
         if has_proxies(call):
             return node_of(self, *call)
         config, prefill = self._config, kv_caching_lengths is not None
-        check_longest(max_kv_caching_len)
         self._check_rows("x", x, "L")
-        _check_offsets(x_offsets)
-        _check_lengths(x_lengths, x_offsets)
         if prefill and torch.is_grad_enabled():
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
@@ -233,7 +204,6 @@ class STULayer(torch.nn.Module):
             self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
         return outputs[0]
 
-    @explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
@@ -256,16 +226,10 @@ class STULayer(torch.nn.Module):
             raise UnsupportedError("cached_forward is called while torch.fx traces, and a graph keeps no cache")
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
-        check_longest(max_kv_caching_len)
+        self._check_rows("delta_x", delta_x, "B * new rows")
         offsets = self.kv_caching_offsets
         batch = offsets.numel() - 1
-        self._check_new_rows(delta_x, self.k_cache, batch)
         new_rows = delta_x.size(0) // max(batch, 1)
-        if not torch.compiler.is_compiling() and new_rows > (most := LARGEST_COUNT - self.max_kv_caching_len):
-            raise InvalidArgumentError(
-                f"delta_x has {new_rows} new rows of each sequence; behind a cache with max_kv_caching_len = "
-                f"{self.max_kv_caching_len} there may be {most}"
-            )
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
         kept = None
         if kv_caching_lengths is not None:
@@ -310,7 +274,6 @@ class STULayer(torch.nn.Module):
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
         self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
 
-    @checked
     def instances(
         self,
         *,
@@ -355,40 +318,13 @@ class STULayer(torch.nn.Module):
         )
 
 
-def _check_offsets(x_offsets: torch.Tensor) -> None:
-    if x_offsets.dim() != 1:
-        raise InvalidArgumentError(
-            f"x_offsets has rank {x_offsets.dim()}, shape {tuple(x_offsets.shape)}; it must be (B + 1)"
-        )
-    if x_offsets.dtype not in (torch.int32, torch.int64):
-        raise InvalidArgumentError(f"x_offsets has dtype {dtype_name(x_offsets.dtype)}; it must be int32 or int64")
-
-
-def _check_lengths(x_lengths: torch.Tensor, x_offsets: torch.Tensor) -> None:
-    """Shape and type. Values stay on the device."""
-    if x_lengths.dim() != 1 or x_lengths.shape[0] + 1 != x_offsets.shape[0]:
-        raise InvalidArgumentError(
-            f"x_lengths has shape {tuple(x_lengths.shape)}, beside x_offsets of {tuple(x_offsets.shape)}; they must be "
-            "(B) and (B + 1)"
-        )
-    if x_lengths.dtype not in (torch.int32, torch.int64):
-        raise InvalidArgumentError(f"x_lengths has dtype {dtype_name(x_lengths.dtype)}; it must be int32 or int64")
-
-
 class STUStack(torch.nn.Module):
     """Layers in order, a call for each, whose weights are tensors of their own: ``stu_stack`` takes stacked ones."""
 
-    @checked
     def __init__(self, stu_list: Iterable[STULayer], is_inference: bool = False) -> None:
         super().__init__()
-        if not isinstance(stu_list, Iterable):
-            raise InvalidArgumentError(f"stu_list is {kind_of(stu_list)}; it must be a list of STULayer")
         layers = list(stu_list)
-        if not layers:
-            raise InvalidArgumentError("stu_list has no layers; it must have at least one")
         for place, layer in enumerate(layers):
-            if not isinstance(layer, STULayer):
-                raise InvalidArgumentError(f"stu_list[{place}] is {kind_of(layer)}; it must be a STULayer")
             width, wanted = layer.config.embedding_dim, layers[0].config.embedding_dim
             if width != wanted:
                 raise InvalidArgumentError(
@@ -397,7 +333,6 @@ class STUStack(torch.nn.Module):
         self.is_inference = bool(is_inference)
         self._stu_layers = torch.nn.ModuleList(layers)
 
-    @explained
     def forward(
         self,
         x: torch.Tensor,
@@ -412,7 +347,6 @@ class STUStack(torch.nn.Module):
             x = layer(x, x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths)
         return x
 
-    @explained
     def cached_forward(
         self,
         delta_x: torch.Tensor,
@@ -425,7 +359,6 @@ class STUStack(torch.nn.Module):
             delta_x = layer.cached_forward(delta_x, num_targets, max_kv_caching_len, kv_caching_lengths)
         return delta_x
 
-    @checked
     def instances(self, *, name: str = "layer", **options: Any) -> list[dict[str, Any]]:
         """Those of all layers, each one once. Arguments are those of :meth:`STULayer.instances`."""
         found: dict[str, dict[str, Any]] = {}

@@ -6,12 +6,7 @@ the package. What an operator here takes besides are keywords.
 
 from __future__ import annotations
 
-from typing import Any
-
-import torch
-
 from . import functional, functional_layer
-from ._explained import calling
 from ._in_order import in_order
 from .functional import add_positional_embeddings, layer_norm, rms_norm, split_2D_jagged, swish_layer_norm
 from .functional_layer import addmm, jagged_dense_bmm_broadcast_add
@@ -53,64 +48,21 @@ hstu_preprocess_and_attention = in_order(
 )
 
 
-@calling(functional.concat_2D_jagged)
-def concat_2D_jagged(
-    values_left: torch.Tensor,
-    values_right: torch.Tensor,
-    max_len_left: int | None,
-    max_len_right: int | None,
-    offsets_left: torch.Tensor | None = None,
-    offsets_right: torch.Tensor | None = None,
-    kernel: Any = None,
-) -> torch.Tensor:
-    """:func:`hstujit.torch.concat_2D_jagged`."""
-    return functional.concat_2D_jagged(
-        values_left=values_left,
-        values_right=values_right,
-        max_len_left=max_len_left,
-        max_len_right=max_len_right,
-        offsets_left=offsets_left,
-        offsets_right=offsets_right,
-    )
+concat_2D_jagged = in_order(
+    functional.concat_2D_jagged,
+    "values_left, values_right, max_len_left, max_len_right, offsets_left, offsets_right, kernel",
+    __name__,
+    max_len_left=...,
+    max_len_right=...,
+)
 
 
-@calling(functional_layer.hstu_compute_output, concat_u="concat_ux", concat_x="concat_ux")
-def hstu_compute_output(
-    attn: torch.Tensor,
-    u: torch.Tensor,
-    x: torch.Tensor,
-    norm_weight: torch.Tensor,
-    norm_bias: torch.Tensor,
-    norm_eps: float,
-    output_weight: torch.Tensor,
-    num_heads: int,
-    linear_dim: int,
-    dropout_ratio: float,
-    training: bool,
-    concat_ux: bool,
-    group_norm: bool,
-    recompute_y_in_backward: bool,
-    kernel: Any = None,
-) -> torch.Tensor:
-    """:func:`hstujit.torch.hstu_compute_output`, whose ``concat_u`` and ``concat_x`` are both ``concat_ux``."""
-    return functional_layer.hstu_compute_output(
-        attn,
-        u,
-        x,
-        norm_weight,
-        norm_bias,
-        norm_eps,
-        output_weight,
-        num_heads,
-        linear_dim,
-        dropout_ratio,
-        training,
-        concat_u=concat_ux,
-        concat_x=concat_ux,
-        mul_u_activation_type="none",
-        group_norm=group_norm,
-        recompute_y_in_backward=recompute_y_in_backward,
-    )
+hstu_compute_output = in_order(
+    functional_layer.hstu_compute_output,
+    "attn, u, x, norm_weight, norm_bias, norm_eps, output_weight, num_heads, linear_dim, dropout_ratio, training, "
+    "concat_ux=concat_u, group_norm, recompute_y_in_backward, kernel",
+    __name__,
+)
 
 
 __all__ = [
