@@ -1,11 +1,7 @@
 // Expressions of one instance: symbols that are known are constants, and what follows from them is folded.
 #pragma once
 
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "compiler/expression/expression.h"
+#include "compiler/expression/fold.h"
 
 namespace hstujit {
 
@@ -13,7 +9,6 @@ namespace hstujit {
 // comparisons are turned around, |x| <= y is x <= y and -x <= y, and a boolean choice is made of "and" and "or". So
 // intervals and spans decide more of it. Symbols that are left are in their former order; names that it has none of are
 // passed over.
-using SymbolValues = std::vector<std::pair<std::string_view, int64_t>>;
 Expression bind_symbols(const Expression& expression, const SymbolValues& values);
 
 }  // namespace hstujit

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/expression/interval_rules.h"
+
 namespace hstujit {
 
 namespace {
 
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kAllBits = 0xffffffff, kWordBits = 32;
 
 int64_t wrapped(Operator op, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
@@ -47,15 +50,6 @@ int64_t remainder(int64_t a, int64_t b) {
 
 int64_t magnitude(int64_t a) { return a < 0 ? wrapped(Operator::kSub, 0, a) : a; }
 
-Interval hull(const Interval& a, const Interval& b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
-
-Interval truth(bool always, bool sometimes) { return {always ? 1 : 0, sometimes ? 1 : 0}; }
-
-// Of a at most b, or less.
-Interval ordered(const Interval& a, const Interval& b, bool equal) {
-  return equal ? truth(a.high <= b.low, a.low <= b.high) : truth(a.high < b.low, a.low < b.high);
-}
-
 Interval product(const Interval& a, const Interval& b) {
   const int64_t corners[] = {saturated(Operator::kMul, a.low, b.low), saturated(Operator::kMul, a.low, b.high),
                              saturated(Operator::kMul, a.high, b.low), saturated(Operator::kMul, a.high, b.high)};
@@ -88,6 +82,42 @@ Interval remainders(const Interval& a, const Interval& b) {
   return {0, std::max<int64_t>(b.high - 1, 0)};
 }
 
+// Integers that saturate; a truth is 0 or 1.
+struct Numbers {
+  using Value = int64_t;
+  using Of = Ends<int64_t>;
+  using Optional = std::optional<Of>;
+
+  static Value integer(int64_t value) { return value; }
+  static std::optional<int64_t> constant(Value value) { return value; }
+  static Value add(Value a, Value b) { return saturated(Operator::kAdd, a, b); }
+  static Value sub(Value a, Value b) { return saturated(Operator::kSub, a, b); }
+  static Value mul(Value a, Value b) { return saturated(Operator::kMul, a, b); }
+  static Value div(Value a, Value b) { return quotient(a, b); }
+  static Value floor_div(Value a, Value b) { return floor_quotient(a, b); }
+  static Value max(Value a, Value b) { return std::max(a, b); }
+  static Value min(Value a, Value b) { return std::min(a, b); }
+  static Value lt(Value a, Value b) { return a < b ? 1 : 0; }
+  static Value le(Value a, Value b) { return a <= b ? 1 : 0; }
+  static Value gt(Value a, Value b) { return a > b ? 1 : 0; }
+  static Value ge(Value a, Value b) { return a >= b ? 1 : 0; }
+  static Value both(Value a, Value b) { return a & b; }
+  static Value either(Value a, Value b) { return a | b; }
+  static Value negate(Value a) { return 1 - a; }
+  static Value select(Value condition, Value a, Value b) { return condition != 0 ? a : b; }
+  static Optional products(const Of& a, const Of& b) { return ends(product({a.low, a.high}, {b.low, b.high})); }
+  static Optional quotients(const Of& a, const Of& b) {
+    return ends(hstujit::quotients({a.low, a.high}, {b.low, b.high}));
+  }
+  static Optional floor_quotients(const Of& a, const Of& b) {
+    return ends(hstujit::floor_quotients({a.low, a.high}, {b.low, b.high}));
+  }
+  static Optional remainders(const Of& a, const Of& b) {
+    return ends(hstujit::remainders({a.low, a.high}, {b.low, b.high}));
+  }
+  static Of ends(const Interval& interval) { return {interval.low, interval.high}; }
+};
+
 }  // namespace
 
 int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
@@ -111,8 +141,20 @@ int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
       return std::min(a, b);
     case Operator::kAbs:
       return magnitude(a);
+    case Operator::kWord:
+      return a;
+    case Operator::kBitsFrom:
+      return a >= kWordBits ? 0 : kAllBits << std::max<int64_t>(a, 0) & kAllBits;
+    case Operator::kBitAnd:
+      return a & b;
+    case Operator::kBitOr:
+      return a | b;
+    case Operator::kBitNot:
+      return a ^ kAllBits;
     case Operator::kEq:
       return a == b;
+    case Operator::kNe:
+      return a != b;
     case Operator::kLt:
       return a < b;
     case Operator::kLe:
@@ -134,50 +176,10 @@ int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
 }
 
 Interval evaluate_interval(Operator op, const Interval& a, const Interval& b, const Interval& c) {
-  switch (op) {
-    case Operator::kConstant:
-    case Operator::kSymbol:
-      return a;
-    case Operator::kAdd:
-      return {saturated(op, a.low, b.low), saturated(op, a.high, b.high)};
-    case Operator::kSub:
-      return {saturated(op, a.low, b.high), saturated(op, a.high, b.low)};
-    case Operator::kMul:
-      return product(a, b);
-    case Operator::kDiv:
-      return quotients(a, b);
-    case Operator::kFloorDiv:
-      return floor_quotients(a, b);
-    case Operator::kMod:
-      return remainders(a, b);
-    case Operator::kMax:
-      return {std::max(a.low, b.low), std::max(a.high, b.high)};
-    case Operator::kMin:
-      return {std::min(a.low, b.low), std::min(a.high, b.high)};
-    case Operator::kAbs: {
-      const int64_t low = saturated(Operator::kSub, 0, a.low), high = saturated(Operator::kSub, 0, a.high);
-      if (a.low >= 0) return a;
-      return a.high <= 0 ? Interval{high, low} : Interval{0, std::max(low, a.high)};
-    }
-    case Operator::kEq:
-      return truth(a.is_point() && a == b, a.low <= b.high && b.low <= a.high);
-    case Operator::kLt:
-    case Operator::kLe:
-      return ordered(a, b, op == Operator::kLe);
-    case Operator::kGt:
-    case Operator::kGe:
-      return ordered(b, a, op == Operator::kGe);
-    case Operator::kAnd:
-      return {a.low & b.low, a.high & b.high};
-    case Operator::kOr:
-      return {a.low | b.low, a.high | b.high};
-    case Operator::kNot:
-      return {1 - a.high, 1 - a.low};
-    case Operator::kSelect:
-      if (a.low == 1) return b;
-      return a.high == 0 ? c : hull(b, c);
-  }
-  return {};
+  Numbers numbers;
+  const auto found =
+      IntervalRules<Numbers>(numbers).apply(op, {a.low, a.high}, {b.low, b.high}, {c.low, c.high}, false);
+  return found ? Interval{found->low, found->high} : Interval{0, kAllBits};  // of words
 }
 
 ExpressionEvaluator::ExpressionEvaluator(const Expression& expression)
@@ -189,7 +191,7 @@ int64_t ExpressionEvaluator::at(std::span<const int64_t> values) {
     const auto operand = [&](size_t i) {
       return node.operands[i] < 0 ? 0 : points_[static_cast<size_t>(node.operands[i])];
     };
-    points_[place++] = node.op == Operator::kConstant ? node.value
+    points_[place++] = node.is_constant()             ? node.value
                        : node.op == Operator::kSymbol ? values[static_cast<size_t>(node.value)]
                                                       : evaluate_point(node.op, operand(0), operand(1), operand(2));
   }
@@ -202,7 +204,7 @@ Interval ExpressionEvaluator::over(std::span<const Interval> values) {
     const auto operand = [&](size_t i) {
       return node.operands[i] < 0 ? Interval{} : intervals_[static_cast<size_t>(node.operands[i])];
     };
-    intervals_[place++] = node.op == Operator::kConstant ? Interval{node.value, node.value}
+    intervals_[place++] = node.is_constant() ? Interval{node.value, node.value}
                           : node.op == Operator::kSymbol
                               ? values[static_cast<size_t>(node.value)]
                               : evaluate_interval(node.op, operand(0), operand(1), operand(2));

@@ -22,18 +22,20 @@ std::vector<bool> Expression::users_of(int symbol) const {
   return users;
 }
 
-Term ExpressionBuilder::add_node(Expression::Node node) {
+Term ExpressionBuilder::add_node(const Expression::Node& node) {
   expression_.nodes_.push_back(node);
   return {static_cast<int>(expression_.nodes_.size()) - 1};
 }
 
+int ExpressionBuilder::declare(std::string_view name, bool boolean) {
+  const int index = expression_.symbol(name);
+  if (index >= 0) return index;
+  expression_.symbols_.push_back({std::string(name), boolean});
+  return static_cast<int>(expression_.symbols_.size()) - 1;
+}
+
 Term ExpressionBuilder::symbol(std::string_view name, bool boolean) {
-  int index = expression_.symbol(name);
-  if (index < 0) {
-    index = static_cast<int>(expression_.symbols_.size());
-    expression_.symbols_.push_back({std::string(name), boolean});
-  }
-  return add_node({Operator::kSymbol, boolean, {-1, -1, -1}, index});
+  return add_node({Operator::kSymbol, boolean, {-1, -1, -1}, declare(name, boolean)});
 }
 
 Term ExpressionBuilder::make(Operator op, Term a, Term b, Term c) {

@@ -27,7 +27,13 @@ enum class Operator : uint8_t {
   kMax,
   kMin,
   kAbs,
+  kWord,      // a constant of 32 bits, from 0 to 2^32 - 1
+  kBitsFrom,  // of an integer: the word whose bits from that number on are set, all where it is not positive
+  kBitAnd,    // of words, as those below
+  kBitOr,
+  kBitNot,
   kEq,
+  kNe,
   kLt,
   kLe,
   kGt,
@@ -49,9 +55,11 @@ class Expression {
     Operator op = Operator::kConstant;
     bool boolean = false;
     std::array<int, 3> operands = {-1, -1, -1};
-    int64_t value = 0;  // of a constant, 0 or 1 where it is boolean; of a symbol its index
+    int64_t value = 0;  // of a constant or word, 0 or 1 where it is boolean; of a symbol its index
 
     bool operator==(const Node&) const = default;
+    bool is_constant() const { return op == Operator::kConstant || op == Operator::kWord; }
+    bool is_word() const { return op >= Operator::kWord && op <= Operator::kBitNot; }
   };
   struct Symbol {
     std::string name;
@@ -69,19 +77,22 @@ class Expression {
 
  private:
   friend class ExpressionBuilder;
-  friend class Binder;
+  friend class FoldingBuilder;
   std::vector<Node> nodes_;
   std::vector<Symbol> symbols_;
   int root_ = -1;
 };
 
-// Nodes in the order in which they are asked for; nothing is folded. A symbol of a name that is there already is the
-// same one, as another node.
+// Nodes in the order in which they are asked for; nothing is folded (fold.h has a builder that does). A symbol of a
+// name that is there already is the same one, as another node.
 class ExpressionBuilder {
  public:
   ExpressionBuilder() = default;
   // Goes on behind the expression's nodes, which keep their numbers.
   explicit ExpressionBuilder(Expression expression) : expression_(std::move(expression)) {}
+  virtual ~ExpressionBuilder() = default;
+  ExpressionBuilder(ExpressionBuilder&&) = default;
+  ExpressionBuilder& operator=(ExpressionBuilder&&) = default;
 
   Term integer(int64_t value) { return add_node({Operator::kConstant, false, {-1, -1, -1}, value}); }
   Term truth(bool value) { return add_node({Operator::kConstant, true, {-1, -1, -1}, value ? 1 : 0}); }
@@ -97,6 +108,11 @@ class ExpressionBuilder {
   Term max(Term a, Term b) { return make(Operator::kMax, a, b); }
   Term min(Term a, Term b) { return make(Operator::kMin, a, b); }
   Term abs(Term a) { return make(Operator::kAbs, a); }
+  Term word(uint32_t bits) { return add_node({Operator::kWord, false, {-1, -1, -1}, bits}); }
+  Term bits_from(Term first) { return make(Operator::kBitsFrom, first); }
+  Term bit_and(Term a, Term b) { return make(Operator::kBitAnd, a, b); }
+  Term bit_or(Term a, Term b) { return make(Operator::kBitOr, a, b); }
+  Term bit_not(Term a) { return make(Operator::kBitNot, a); }
   Term eq(Term a, Term b) { return make(Operator::kEq, a, b); }
   Term lt(Term a, Term b) { return make(Operator::kLt, a, b); }
   Term le(Term a, Term b) { return make(Operator::kLe, a, b); }
@@ -111,12 +127,17 @@ class ExpressionBuilder {
 
   Expression finish(Term root) &&;
 
- private:
-  friend class Binder;
-  Term symbol(std::string_view name, bool boolean);
-  Term make(Operator op, Term a, Term b = {}, Term c = {});
-  Term add_node(Expression::Node node);
+ protected:
+  // Every node but constants and symbols, and every node: for builders that fold.
+  virtual Term make(Operator op, Term a, Term b = {}, Term c = {});
+  virtual Term add_node(const Expression::Node& node);
+  // The index of a symbol that has no node yet.
+  int declare(std::string_view name, bool boolean);
+
   Expression expression_;
+
+ private:
+  Term symbol(std::string_view name, bool boolean);
 };
 
 }  // namespace hstujit

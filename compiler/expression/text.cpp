@@ -64,8 +64,20 @@ class Printer {
         return call(node, "min");
       case Operator::kAbs:
         return call(node, "abs");
+      case Operator::kWord:
+        return {fmt::format("{:#x}", node.value), kOfAtom};
+      case Operator::kBitsFrom:
+        return call(node, "bits_from");
+      case Operator::kBitAnd:
+        return call(node, "bit_and");
+      case Operator::kBitOr:
+        return call(node, "bit_or");
+      case Operator::kBitNot:
+        return call(node, "bit_not");
       case Operator::kEq:
         return compared(comparison(node, "=="));
+      case Operator::kNe:
+        return compared(comparison(node, "!="));
       case Operator::kLt:
         return compared(comparison(node, "<"));
       case Operator::kLe:

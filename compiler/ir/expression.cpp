@@ -1,8 +1,14 @@
 #include "compiler/ir/expression.h"
 
+#include "compiler/ir/hstu.h"
+
 namespace hstujit {
 
 namespace {
+
+mlir::Value word(Ops& ops, int64_t bits) {
+  return mlir::arith::ConstantOp::create(ops.builder(), ops.location(), ops.builder().getI32IntegerAttr(bits));
+}
 
 mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, mlir::Value b, mlir::Value c) {
   switch (node.op) {
@@ -28,8 +34,20 @@ mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, ml
       return ops.min(a, b);
     case Operator::kAbs:
       return ops.abs(a);
+    case Operator::kWord:
+      return word(ops, static_cast<int32_t>(node.value));
+    case Operator::kBitsFrom:
+      return hstu::BitsFromOp::create(ops.builder(), ops.location(), a);
+    case Operator::kBitAnd:
+      return ops.both(a, b);
+    case Operator::kBitOr:
+      return ops.either(a, b);
+    case Operator::kBitNot:
+      return mlir::arith::XOrIOp::create(ops.builder(), ops.location(), a, word(ops, -1));
     case Operator::kEq:
       return ops.eq(a, b);
+    case Operator::kNe:
+      return ops.ne(a, b);
     case Operator::kLt:
       return ops.lt(a, b);
     case Operator::kLe:
