@@ -26,6 +26,7 @@ class ReferenceRow {
 // Offsets and counts of generated calls, as the lengths have them.
 HostValue batch_integers(const Argument& argument, const Lengths& lengths);
 
+// Draws the inputs of row operators.
 class RowInputs : public OperatorReference {
  public:
   std::vector<HostValue> make_inputs(const OpSpec& op, Direction direction, const Lengths& lengths,
@@ -33,13 +34,14 @@ class RowInputs : public OperatorReference {
 
  protected:
   ~RowInputs() = default;
-  // An integer or a tensor of integers.
+  // Draws an integer or a tensor of integers.
   virtual HostValue make_integers(const OpSpec&, const Argument& argument, const Lengths& lengths,
                                   uint64_t /*seed*/) const {
     return batch_integers(argument, lengths);
   }
 };
 
+// Computes row after row.
 class RowReference : public RowInputs {
  public:
   void compute(const OpSpec& op, Direction direction, const Lengths& lengths,

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "compiler/spec/operators/add_positional_embeddings/positions.h"
-#include "compiler/spec/sequence_reference.h"
 
 namespace hstujit {
+
+class SequenceReference;
 
 struct TimestampPositionParams : PositionParams {
   std::string time_bucket_fn = "sqrt";
@@ -41,8 +42,8 @@ class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<Times
   double operations(Direction) const override { return 3; }
   std::map<std::string, int64_t> generated_sizes(const Lengths& lengths) const override;
 
-  // Functions of the reference (sequence_reference.h).
-  // With round_embeddings, forward: what rounds to another value where it is off by a rounding of fp32.
+  // Functions of the reference (sequence_reference.h). Variances are known of forward with round_embeddings, for values
+  // that round to another one where they are off by a rounding of fp32.
   std::vector<std::vector<double>> reference_variances(Direction direction, const std::vector<HostValue>& inputs,
                                                        const std::vector<bool>& sequences) const;
   void reference_rows(Direction direction, const Lengths& lengths, std::vector<HostValue>& values) const;
