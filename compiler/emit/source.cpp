@@ -7,16 +7,13 @@
 #include <vector>
 
 #include "compiler/emit/constants.h"
+#include "compiler/emit/family_printer.h"
 #include "compiler/emit/flatten.h"
-#include "compiler/emit/gemm_printer.h"
 #include "compiler/emit/identifier.h"
-#include "compiler/emit/operand_printer.h"
 #include "compiler/emit/region_printer.h"
-#include "compiler/emit/row_printer.h"
 #include "compiler/ir/build.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
-#include "compiler/passes/row_functions.h"
 #include "compiler/support/json.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -68,6 +65,14 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
     text = region + "\n" + text;
   }
   return text;
+}
+
+// Prints what the operator's family has of its own; nothing where it has none.
+Result<FamilyText> print_family(mlir::ModuleOp module, const OpSpec& spec, Direction direction, Activation activation) {
+  for (const FamilyPrinter& printer : family_printers()) {
+    if (printer.family == to_string(spec.family())) return printer.print(module, spec, direction, activation);
+  }
+  return FamilyText();
 }
 
 std::string print_kernel(std::string_view attributes, std::string_view name, std::string_view function) {
@@ -124,18 +129,9 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   kernel.ir = to_text(module);
   kernel.plan = skeleton.launch_plan(spec, config, device);
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
-  const bool attends = spec.family() == Family::kAttention;
-  const std::string operands = attends ? print_operands(static_cast<const AttentionSpec&>(spec), direction) : "";
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial, operands));
-  std::string body;  // what the family calls by the name of a struct
-  if (const RowFunctions functions = find_row_functions(module); functions.outputs) {
-    const auto& row_spec = static_cast<const RowSpec&>(spec);
-    HSTUJIT_ASSIGN_OR_RETURN(body, print_row(functions, row_spec.interface(direction), activation));
-  } else if (auto epilogue = module.lookupSymbol<mlir::func::FuncOp>(kEpilogue)) {
-    HSTUJIT_ASSIGN_OR_RETURN(body, print_epilogue(epilogue, static_cast<const GemmSpec&>(spec)));
-  } else if (attends && direction == Direction::kBackward) {
-    body = print_slopes(static_cast<const AttentionSpec&>(spec), module);
-  }
+  HSTUJIT_ASSIGN_OR_RETURN(const FamilyText own, print_family(module, spec, direction, activation));
+  const std::string& body = own.body;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial, own.members));
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},

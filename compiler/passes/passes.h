@@ -41,7 +41,7 @@ std::unique_ptr<mlir::Pass> create_cut_rows_pass();
 // Sums of several terms, in an order in which every product is fused with an addition.
 std::unique_ptr<mlir::Pass> create_chain_products_pass();
 
-// Those that the module's operator needs, in order. The functions of attention are the same for both directions.
+// Runs those of the family of the module's operator (family_passes.h). Functions without an operator are simplified.
 Status run_passes(mlir::ModuleOp module, Direction direction = Direction::kForward);
 
 // True when every pair of rows and columns below n is valid: only `column < n` is left of mask_valid.

@@ -1,5 +1,5 @@
 #include "compiler/ir/diagnostics.h"
-#include "compiler/ir/hstu.h"
+#include "compiler/passes/family_passes.h"
 #include "compiler/passes/passes.h"
 #include "compiler/passes/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,53 +10,32 @@ namespace hstujit {
 
 namespace {
 
-// Equal values become one before and after: patterns compare values, and rewriting makes new equal ones.
+// "row" for a module with hstu.row.
+bool has_operator_of(mlir::ModuleOp module, std::string_view family) {
+  const std::string name = "hstu." + std::string(family);
+  return llvm::any_of(module.getBody()->getOperations(),
+                      [&](mlir::Operation& operation) { return operation.getName().getStringRef() == name; });
+}
+
+}  // namespace
+
 void add_simplification(mlir::PassManager& manager) {
   manager.addPass(mlir::createCSEPass());
   manager.addPass(create_simplify_pass());
   manager.addPass(mlir::createCSEPass());
 }
 
-void add_attention_passes(mlir::PassManager& manager) {
-  manager.addPass(create_outline_regions_pass());
-  add_simplification(manager);
-  manager.addPass(create_lift_tile_pass());
-  manager.addPass(create_derive_ranges_pass());
-  manager.addPass(create_lift_bits_pass());
-  manager.addPass(create_differentiate_pass());
-  add_simplification(manager);
-  add_simplification(manager);
-}
-
-void add_gemm_passes(mlir::PassManager& manager) {
-  manager.addPass(create_outline_regions_pass());
-  add_simplification(manager);
-}
-
-void add_row_passes(mlir::PassManager& manager, Direction direction) {
-  if (direction == Direction::kBackward) manager.addPass(create_differentiate_rows_pass());
-  add_simplification(manager);
-  add_simplification(manager);
-  manager.addPass(create_expand_centers_pass());
-  manager.addPass(mlir::createCSEPass());
-  manager.addPass(create_cut_rows_pass());
-  add_simplification(manager);
-  manager.addPass(create_chain_products_pass());
-}
-
-}  // namespace
-
 Status run_passes(mlir::ModuleOp module, Direction direction) {
   if (module.getBody()->empty()) return {};
   const DiagnosticCollector diagnostics(*module.getContext());
   mlir::PassManager manager(module.getContext());
   manager.addPass(create_bind_flags_pass());
-  if (!module.getOps<hstu::RowOp>().empty()) {
-    add_row_passes(manager, direction);
-  } else if (!module.getOps<hstu::GemmOp>().empty()) {
-    add_gemm_passes(manager);
+  const auto& families = family_passes();
+  const auto family = llvm::find_if(families, [&](const FamilyPasses& f) { return has_operator_of(module, f.family); });
+  if (family != families.end()) {
+    family->add(manager, direction);
   } else {
-    add_attention_passes(manager);
+    add_simplification(manager);  // of functions alone
   }
   return failed(manager.run(module)) ? diagnostics.error("a pass over the IR") : Status();
 }

@@ -54,7 +54,7 @@ class Skeleton {
   virtual Family family() const = 0;
   virtual Direction direction() const = 0;
 
-  // Every point of the space before restrictions; reject() says which ones cannot work here.
+  // Every config of an instance that serves() says true of; reject() alone says which ones cannot work here.
   virtual std::vector<KernelConfig> space(const OpSpec& spec) const = 0;
   virtual std::vector<Rejection> reject(const OpSpec& spec, const KernelConfig& config,
                                         const DeviceSpec& device) const = 0;
@@ -77,7 +77,11 @@ class Skeleton {
   std::string instruction_wrappers(const OpSpec& spec, const KernelConfig& config) const;
 
   std::string entry_file() const { return std::string(name()) + "/kernel.cuh"; }  // relative to templates/
-  bool serves(const OpSpec& spec, Direction wanted) const { return family() == spec.family() && direction() == wanted; }
+  // Whether it computes the operator in that direction; a family may have several skeletons for one direction, each for
+  // some of its operators.
+  virtual bool serves(const OpSpec& spec, Direction wanted) const {
+    return family() == spec.family() && direction() == wanted;
+  }
 };
 
 // All skeletons of the build, in order of name.

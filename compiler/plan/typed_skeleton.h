@@ -12,6 +12,7 @@
 //   static double estimate(const Spec&, const Config&, const DeviceSpec&, const ProblemSize&);
 //   static Constants constants(const Spec&, const Config&);
 //   static bool deterministic(const Config&);                                 optional: true for all
+//   static bool serves(const Spec&);                                          optional: every operator of the family
 //   static constexpr double kEstimateError;                                   optional: Skeleton's
 //   static std::string instruction_wrappers(const Spec&, const Config&);      optional: none
 #pragma once
@@ -30,6 +31,14 @@ class TypedSkeleton final : public Skeleton {
   Family family() const override { return Config::kFamily; }
   Direction direction() const override { return Kernel::kDirection; }
 
+  bool serves(const OpSpec& spec, Direction wanted) const override {
+    if (!Skeleton::serves(spec, wanted)) return false;
+    if constexpr (requires { Kernel::serves(of(spec)); }) {
+      return Kernel::serves(of(spec));
+    } else {
+      return true;
+    }
+  }
   std::vector<KernelConfig> space(const OpSpec& spec) const override {
     std::vector<KernelConfig> configs;
     for (Config& config : Kernel::space(of(spec))) configs.push_back({std::string(Kernel::kName), std::move(config)});

@@ -1,6 +1,4 @@
 // Host side of kernel.cuh.
-#include <fmt/format.h>
-
 #include "templates/row/cost.h"
 #include "templates/row/operands.h"
 #include "templates/row/skeleton.h"
@@ -15,11 +13,9 @@ struct RowBackward {
   static constexpr std::string_view kName = "row/backward";
   static constexpr Direction kDirection = Direction::kBackward;
 
-  static std::vector<Config> space(const Spec& spec) {
-    return row::has_table_sums(spec) ? std::vector<Config>() : row::space(spec, kDirection);
-  }
+  static bool serves(const Spec& spec) { return !row::has_table_sums(spec); }
+  static std::vector<Config> space(const Spec& spec) { return row::space(spec, kDirection); }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
-    if (row::has_table_sums(spec)) return {{"operator", fmt::format("{} has sums of tables", spec.op())}};
     return row::reject(spec, kDirection, config, device);
   }
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {

@@ -19,14 +19,12 @@ struct RowSegmentBackward {
   static constexpr std::string_view kName = "row/segment_backward";
   static constexpr Direction kDirection = Direction::kBackward;
 
-  static std::vector<Config> space(const Spec& spec) {
-    if (!serves(spec)) return {};
-    std::vector<Config> configs = row::space(spec, kDirection);
-    std::erase_if(configs, [](const Config& config) { return !waits(config); });
-    return configs;
+  static bool serves(const Spec& spec) {
+    const auto sums = spec.interface(kDirection).outputs_of(RowOperandKind::kTableSum);
+    return sums.size() == 1 && row::finds_in_order(sums);
   }
+  static std::vector<Config> space(const Spec& spec) { return row::space(spec, kDirection); }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
-    if (!serves(spec)) return {{"operator", fmt::format("{} has no sums over the rows of sequences", spec.op())}};
     if (!waits(config)) return {{"schedule", "rows are gone through in order, and wait in shared memory"}};
     return row::reject(spec, kDirection, config, device);
   }
@@ -62,10 +60,6 @@ struct RowSegmentBackward {
   }
 
  private:
-  static bool serves(const Spec& spec) {
-    const auto sums = spec.interface(kDirection).outputs_of(RowOperandKind::kTableSum);
-    return sums.size() == 1 && row::finds_in_order(sums);
-  }
   static bool waits(const Config& config) {
     return config.schedule == "persistent" && config.stages > row::kRegisterStages;
   }

@@ -113,14 +113,9 @@ struct RowTableBackward {
   static constexpr std::string_view kName = "row/table_backward";
   static constexpr Direction kDirection = Direction::kBackward;
 
-  static std::vector<Config> space(const Spec& spec) {
-    if (!row::has_table_sums(spec)) return {};
-    std::vector<Config> configs = row::space(spec, kDirection);
-    std::erase_if(configs, [](const Config& config) { return config.schedule != "persistent" || config.stages != 1; });
-    return configs;
-  }
+  static bool serves(const Spec& spec) { return row::has_table_sums(spec); }
+  static std::vector<Config> space(const Spec& spec) { return row::space(spec, kDirection); }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
-    if (!row::has_table_sums(spec)) return {{"operator", fmt::format("{} has no sums of tables", spec.op())}};
     std::vector<Rejection> reasons = row::reject(spec, kDirection, config, device);
     if (config.schedule != "persistent" || config.stages != 1)
       reasons.push_back({"schedule", "rows are gone through in order, with loads of several ahead"});

@@ -36,9 +36,12 @@ struct RowTableBackwardAtomic {
   static constexpr std::string_view kName = "row/table_backward_atomic";
   static constexpr Direction kDirection = Direction::kBackward;
 
+  static bool serves(const Spec& spec) {
+    const std::vector<RowOperand> sums = sums_of(spec);
+    return !sums.empty() && !row::finds_in_order(sums);
+  }
   static std::vector<Config> space(const Spec& spec) {
     std::vector<Config> configs;
-    if (!serves(spec)) return configs;
     Config config;
     config.stages = 1;
     config.activation = spec.dtype() == DataType::kFp32 ? "accurate" : "mufu";
@@ -55,7 +58,6 @@ struct RowTableBackwardAtomic {
     return configs;
   }
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
-    if (!serves(spec)) return {{"operator", fmt::format("{} has no sums of tables that want a sort", spec.op())}};
     std::vector<Rejection> reasons;
     if (device.capability() < kMinCapability)
       reasons.push_back(
@@ -147,11 +149,6 @@ struct RowTableBackwardAtomic {
   }
 
  private:
-  static bool serves(const Spec& spec) {
-    const std::vector<RowOperand> sums = sums_of(spec);
-    return !sums.empty() && !row::finds_in_order(sums);
-  }
-
   // Where the sums of all CTAs come together.
   static std::string print_totals(size_t tables) {
     std::string text = fmt::format(
