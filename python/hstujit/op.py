@@ -17,8 +17,6 @@ from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .signature import Argument, Signature
 
-_MOST_PREPARED = 4096  # lengths that an op remembers, as in python/native/plan.h; to prepare again is cheap
-
 
 class Op(Owner, destroy=library.hstujit_op_destroy):
     """An operator instance. Any thread may use it.
@@ -89,7 +87,6 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         self.direction, self.backend = direction, backend
         self._context = context_of(context)  # which must outlive it
         self._handle = ctypes.c_void_p()
-        self._prepared: set[tuple[int, int]] = set()
         where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
         check(create(self._context._handle, *where, ctypes.byref(self._handle)))
 
@@ -113,12 +110,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
                     "max_seq_len is None; launches of this op have one, and kernels are made for it"
                 )
             max_seq_len = 1
-        if (max_seq_len, device) in self._prepared and device >= 0:
-            return
         check(library.hstujit_prepare(self._handle, _structs.Problem(max_seq_len=max_seq_len, device=device)))
-        if len(self._prepared) >= _MOST_PREPARED:
-            self._prepared.clear()
-        self._prepared.add((max_seq_len, device))
 
     def workspace_size(self, **arguments: Any) -> int:
         """Bytes of device memory that a launch of these arguments borrows, after :meth:`prepare`."""

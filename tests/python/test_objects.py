@@ -84,14 +84,6 @@ class Ops(Scratch):
         op.launch(**arguments)
         self.assertTrue(numpy.isfinite(arguments["out"]).all())
 
-    def test_an_op_remembers_no_more_than_a_number_of_lengths(self):
-        op = hstujit.Op(INSTANCE, backend="host", context=self.context)
-        with mock.patch("hstujit.op._MOST_PREPARED", 3):
-            for length in range(1, 9):
-                op.prepare(length)
-                self.assertLessEqual(len(op._prepared), 3)
-                self.assertIn((length, -1), op._prepared)
-
     def test_from_config(self):
         op = hstujit.Op.from_config(hstujit.Config(CONFIG), "a", direction="backward")
         self.assertEqual([argument.name for argument in op.signature.outputs], ["dq", "dk", "dv"])

@@ -133,9 +133,9 @@ class Caches(unittest.TestCase):
                 if (own / name).exists():
                     (other / name).symlink_to(own / name)
             source = other / "torch" / "_autograd.py"
-            before = "results = self.op("
+            before = "results = self.compute("
             self.assertIn(before, source.read_text())
-            doubled = source.read_text().replace(before, "results = _doubled(self.op)(")
+            doubled = source.read_text().replace(before, "results = _doubled(self.compute)(")
             source.write_text(
                 doubled + "\n\ndef _doubled(op):\n    return lambda *a, **k: tuple(2 * r for r in op(*a, **k))\n"
             )
