@@ -7,6 +7,7 @@
 
 #include "compiler/emit/expression.h"
 #include "compiler/emit/identifier.h"
+#include "compiler/spec/fields_json.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
@@ -88,9 +89,11 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
     } else if (value.is_number()) {
       text += double_line(constant_name(name), value.get<double>());
     } else if (value.is_string()) {
-      const auto choices = schema.value(nlohmann::ordered_json::json_pointer("/properties/" + name + "/enum"),
-                                        std::vector<std::string>{value.get<std::string>()});
-      text += choice_lines(name, value.get<std::string>(), choices);
+      const nlohmann::ordered_json choices =
+          choices_in(schema.value(nlohmann::ordered_json::json_pointer("/properties/" + name), Json::object()));
+      text += choice_lines(
+          name, value.get<std::string>(),
+          choices.empty() ? std::vector{value.get<std::string>()} : choices.get<std::vector<std::string>>());
     } else {
       return Status(Code::kUnsupported, fmt::format("parameter {} is a JSON {}; generated source holds integers, "
                                                     "numbers, booleans and texts",

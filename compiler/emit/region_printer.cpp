@@ -238,8 +238,14 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
       .Case([&](hstu::BitsFromOp) -> Optional { return call("bits_from", {operand(op, 0)}); })
       .Case([&](arith::CmpIOp compare_op) -> Optional { return compare(compare_op); })
       .Case([&](arith::CmpFOp compare_op) { return compare_floats(compare_op); })
-      .Case([&](arith::IndexCastOp) -> Optional { return operand(op, 0); })
+      .Case([&](arith::IndexCastOp cast) -> Optional {
+        // Bits are unsigned, and an integer part is none of them.
+        const bool signed_already = operand(op, 0).text.starts_with("static_cast<int>(");
+        if (!cast.getIn().getType().isInteger(32) || signed_already) return operand(op, 0);
+        return call("static_cast<int>", {operand(op, 0)});
+      })
       .Case([&](arith::FPToSIOp) -> Optional {
+        if (is_bits) return call("static_cast<int>", {operand(op, 0)});
         return call(fmt::format("static_cast<{}>", *type_of(op.getResult(0).getType())), {operand(op, 0)});
       })
       .Case([&](hstu::ElementOp element) -> Optional {
@@ -268,6 +274,7 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](arith::NegFOp) -> Optional { return prefix("-", a()); })
       .Case([&](arith::MaxNumFOp) -> Optional { return call("fmaxf", {a(), b()}); })
       .Case([&](arith::MaximumFOp) -> Optional { return call("max_nan", {a(), b()}); })
+      .Case([&](arith::MinimumFOp) -> Optional { return call("min_nan", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
       .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
@@ -286,6 +293,11 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](math::ExpOp) -> Optional { return approximate(op, "fast_exp", "expf"); })
       .Case([&](math::Exp2Op) -> Optional { return approximate(op, "fast_exp2", "exp2f"); })
       .Case([&](math::LogOp) -> Optional { return approximate(op, "fast_log", "logf"); })
+      .Case([&](math::Log2Op) -> Optional { return approximate(op, "fast_log2", "log2f"); })
+      .Case([&](math::SinOp) -> Optional { return call("sinf", {a()}); })
+      .Case([&](math::CosOp) -> Optional { return call("cosf", {a()}); })
+      .Case([&](math::PowFOp) -> Optional { return call("powf", {a(), b()}); })
+      .Case([&](math::FloorOp) -> Optional { return call("floorf", {a()}); })
       .Case([&](math::SqrtOp) -> Optional { return approximate(op, "fast_sqrt", "sqrtf"); })
       .Case([&](math::RsqrtOp) -> Optional {
         return approximate(op, "fast_rsqrt", precise_.contains(&op) ? "precise_rsqrt" : "rsqrtf");

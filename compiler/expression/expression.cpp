@@ -22,25 +22,57 @@ std::vector<bool> Expression::users_of(int symbol) const {
   return users;
 }
 
+bool Expression::depends_on(std::string_view symbol) const {
+  return users_of(this->symbol(symbol))[static_cast<size_t>(root_)];
+}
+
+Expression Expression::pruned() const {
+  std::vector<bool> used(nodes_.size());
+  used[static_cast<size_t>(root_)] = true;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    for (const int operand : nodes_[i].operands) {
+      if (used[i] && operand >= 0) used[static_cast<size_t>(operand)] = true;
+    }
+  }
+  Expression result;
+  result.symbols_ = symbols_;
+  std::vector<int> places(nodes_.size(), -1);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!used[i]) continue;
+    places[i] = static_cast<int>(result.nodes_.size());
+    result.nodes_.push_back(nodes_[i]);
+    for (int& operand : result.nodes_.back().operands) {
+      if (operand >= 0) operand = places[static_cast<size_t>(operand)];
+    }
+  }
+  result.root_ = static_cast<int>(result.nodes_.size()) - 1;
+  return result;
+}
+
 Term ExpressionBuilder::add_node(const Expression::Node& node) {
   expression_.nodes_.push_back(node);
   return {static_cast<int>(expression_.nodes_.size()) - 1};
 }
 
-int ExpressionBuilder::declare(std::string_view name, bool boolean) {
+int ExpressionBuilder::declare(std::string_view name, bool boolean, bool real) {
   const int index = expression_.symbol(name);
   if (index >= 0) return index;
-  expression_.symbols_.push_back({std::string(name), boolean});
+  expression_.symbols_.push_back({std::string(name), boolean, real});
   return static_cast<int>(expression_.symbols_.size()) - 1;
 }
 
-Term ExpressionBuilder::symbol(std::string_view name, bool boolean) {
-  return add_node({Operator::kSymbol, boolean, {-1, -1, -1}, declare(name, boolean)});
+Term ExpressionBuilder::symbol(std::string_view name, bool boolean, bool real) {
+  return add_node({Operator::kSymbol, boolean, {-1, -1, -1}, declare(name, boolean, real), real});
 }
 
 Term ExpressionBuilder::make(Operator op, Term a, Term b, Term c) {
-  const bool boolean = op == Operator::kSelect ? expression_.node(b.node).boolean : op >= Operator::kEq;
-  return add_node({op, boolean, {a.node, b.node, c.node}, 0});
+  const Expression::Node& first = expression_.node(op == Operator::kSelect ? b.node : a.node);
+  const bool boolean = op == Operator::kSelect ? first.boolean : op >= Operator::kEq;
+  return add_node({op, boolean, {a.node, b.node, c.node}, 0, first.real && !boolean});
+}
+
+Term ExpressionBuilder::call(Function function, Term a, Term b) {
+  return add_node({Operator::kCall, false, {a.node, b.node, -1}, 0, function != Function::kInt, function});
 }
 
 Expression ExpressionBuilder::finish(Term root) && {

@@ -1,5 +1,5 @@
-// Expressions of integers and booleans, as data: what a mask says is said once, evaluated (evaluate.h, spans.h) and
-// built into IR (compiler/ir/expression.h).
+// Expressions of integers, booleans and real numbers, as data: what a mask or a score says is said once, evaluated
+// (evaluate.h and spans.h of masks, formula.h of scores) and built into IR (compiler/ir/expression.h, scores.h).
 //
 // Nodes stand behind their operands, so that one pass in order evaluates all of them. Integers are 64 bits wide. Sums,
 // differences and products wrap around at points and saturate over intervals, so that the two agree as long as nothing
@@ -13,8 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/expression/functions.h"
+
 namespace hstujit {
 
+// Sums, differences, products, extremes, magnitudes, comparisons and choices are of integers, or of real numbers alone.
 enum class Operator : uint8_t {
   kConstant,  // of either type
   kSymbol,
@@ -42,6 +45,7 @@ enum class Operator : uint8_t {
   kOr,
   kNot,
   kSelect,  // operands: condition, value where it holds, value where it does not
+  kCall,    // a function of functions.h
 };
 
 // A node of the expression that it was made by.
@@ -56,6 +60,9 @@ class Expression {
     bool boolean = false;
     std::array<int, 3> operands = {-1, -1, -1};
     int64_t value = 0;  // of a constant or word, 0 or 1 where it is boolean; of a symbol its index
+    bool real = false;
+    Function function = Function::kNone;  // of kCall
+    double number = 0;                    // of a constant that is real
 
     bool operator==(const Node&) const = default;
     bool is_constant() const { return op == Operator::kConstant || op == Operator::kWord; }
@@ -64,6 +71,7 @@ class Expression {
   struct Symbol {
     std::string name;
     bool boolean = false;
+    bool real = false;
   };
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -74,6 +82,9 @@ class Expression {
   int symbol(std::string_view name) const;
   // Whether the node's value may depend on the symbol's, by node.
   std::vector<bool> users_of(int symbol) const;
+  bool depends_on(std::string_view symbol) const;
+  // The same with the nodes that its root is made of, and no others.
+  Expression pruned() const;
 
  private:
   friend class ExpressionBuilder;
@@ -98,6 +109,10 @@ class ExpressionBuilder {
   Term truth(bool value) { return add_node({Operator::kConstant, true, {-1, -1, -1}, value ? 1 : 0}); }
   Term number(std::string_view name) { return symbol(name, false); }
   Term flag(std::string_view name) { return symbol(name, true); }
+  Term real(double value) {
+    return add_node({Operator::kConstant, false, {-1, -1, -1}, 0, true, Function::kNone, value});
+  }
+  Term real_symbol(std::string_view name) { return symbol(name, false, true); }
 
   Term add(Term a, Term b) { return make(Operator::kAdd, a, b); }
   Term sub(Term a, Term b) { return make(Operator::kSub, a, b); }
@@ -122,8 +137,11 @@ class ExpressionBuilder {
   Term either(Term a, Term b) { return make(Operator::kOr, a, b); }
   Term negate(Term a) { return make(Operator::kNot, a); }
   Term select(Term condition, Term a, Term b) { return make(Operator::kSelect, condition, a, b); }
-  // Makes a node of any operator but a constant and a symbol; operands that it has not are Term().
+  Term call(Function function, Term a, Term b = {});
+  // Makes a node of any operator but a constant, a symbol and a call; operands that it has not are Term().
   Term apply(Operator op, Term a, Term b, Term c) { return make(op, a, b, c); }
+
+  const Expression::Node& node(Term term) const { return expression_.node(term.node); }
 
   Expression finish(Term root) &&;
 
@@ -132,12 +150,12 @@ class ExpressionBuilder {
   virtual Term make(Operator op, Term a, Term b = {}, Term c = {});
   virtual Term add_node(const Expression::Node& node);
   // The index of a symbol that has no node yet.
-  int declare(std::string_view name, bool boolean);
+  int declare(std::string_view name, bool boolean, bool real = false);
 
   Expression expression_;
 
  private:
-  Term symbol(std::string_view name, bool boolean);
+  Term symbol(std::string_view name, bool boolean, bool real = false);
 };
 
 }  // namespace hstujit

@@ -15,7 +15,6 @@ using SymbolValues = std::vector<std::pair<std::string_view, int64_t>>;
 
 class FoldingBuilder : public ExpressionBuilder {
  public:
-  const Expression::Node& node(Term term) const { return expression_.node(term.node); }
   Term operand(Term term, size_t i) const { return {node(term).operands[i]}; }
   // The value of a constant of any type.
   std::optional<int64_t> constant(Term term) const {

@@ -1,6 +1,7 @@
 #include "compiler/expression/magnitude.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace hstujit {
 
@@ -13,7 +14,33 @@ int64_t product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? kLargest : std::min(result, kLargest);
 }
 
+int64_t magnitude(const Interval& of) { return std::max(std::min(of.high, kLargest), -std::max(of.low, -kLargest)); }
+
 }  // namespace
+
+int64_t largest_integer(const Expression& expression, std::span<const Interval> values) {
+  std::vector<Interval> intervals;
+  int64_t largest = 0;
+  for (const Expression::Node& node : expression.nodes()) {
+    const auto operand = [&](size_t i) {
+      return node.operands[i] < 0 ? Interval{} : intervals[static_cast<size_t>(node.operands[i])];
+    };
+    const bool compares_reals = node.boolean && node.operands[0] >= 0 && expression.node(node.operands[0]).real;
+    if (node.real) {
+      intervals.push_back({});
+    } else if (compares_reals) {
+      intervals.push_back({0, 1});
+    } else if (node.op == Operator::kConstant) {
+      intervals.push_back({node.value, node.value});
+    } else if (node.op == Operator::kSymbol) {
+      intervals.push_back(values[static_cast<size_t>(node.value)]);
+    } else {
+      intervals.push_back(evaluate_interval(node.op, operand(0), operand(1), operand(2)));
+    }
+    if (!node.boolean) largest = std::max(largest, magnitude(intervals.back()));
+  }
+  return largest;
+}
 
 int64_t largest_magnitude(const Expression& expression, std::span<const Interval> values) {
   ExpressionEvaluator evaluator(expression);
@@ -21,8 +48,7 @@ int64_t largest_magnitude(const Expression& expression, std::span<const Interval
   int64_t largest = 1;
   for (size_t i = 0; i < expression.nodes().size(); ++i) {
     if (expression.nodes()[i].boolean) continue;
-    const Interval of = evaluator.interval_of(static_cast<int>(i));
-    largest = std::max({largest, std::min(of.high, kLargest), -std::max(of.low, -kLargest)});
+    largest = std::max(largest, magnitude(evaluator.interval_of(static_cast<int>(i))));
   }
   // The most that a bound is multiplied by on its way down to the node, and how many values are added to it.
   struct Way {

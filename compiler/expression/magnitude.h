@@ -13,4 +13,8 @@ namespace hstujit {
 // (and adds less than that, which is left out).
 int64_t largest_magnitude(const Expression& expression, std::span<const Interval> values);
 
+// A bound of the magnitude of the integers of an expression that may have real numbers; values of these are passed
+// over.
+int64_t largest_integer(const Expression& expression, std::span<const Interval> values);
+
 }  // namespace hstujit

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -14,7 +15,8 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kLongestPart = 40;  // of a part of the text, in a sentence
+constexpr size_t kLongestPart = 40;   // of a part of the text, in a sentence
+constexpr double kLeakySlope = 0.01;  // as PyTorch's
 constexpr int64_t kMaxLiteral = std::numeric_limits<int32_t>::max();
 constexpr std::string_view kFunctions[] = {"abs", "clamp", "max", "min", "where"};
 constexpr std::string_view kWords[] = {"and", "or", "not", "true", "false"};
@@ -29,12 +31,16 @@ struct Token {
   size_t column = 1;
 };
 
+// What texts are of: conditions of integers, or real numbers.
+enum class Grammar : uint8_t { kConditions, kReals };
+
 // By recursive descent. The first mistake ends it: every function then returns a term of no meaning.
 class Parser {
  public:
   // Symbols are in the order of the names, whatever the text has first.
-  Parser(std::string_view text, std::span<const ExpressionName> names) : text_(text), names_(names) {
-    for (const ExpressionName& name : names) builder_.number(name.symbol);
+  Parser(std::string_view text, std::span<const ExpressionName> names, Grammar grammar)
+      : text_(text), names_(names), reals_(grammar == Grammar::kReals) {
+    for (const ExpressionName& name : names) symbol(name);
   }
 
   Result<Expression> run() && {
@@ -45,9 +51,14 @@ class Parser {
     advance();
     const Value root = alternatives();
     if (!mistake_ && token_.kind != Token::Kind::kEnd) fail(token_.column, unexpected("an operator or the end"));
-    if (!mistake_ && !root.boolean) fail(1, "the expression is a number; allowed: a condition, such as col <= row");
+    if (!mistake_ && root.boolean == reals_) {
+      fail(1, reals_ ? "the expression is a condition; allowed: a number, such as where(row - col < 64, silu(x), 0)"
+                     : "the expression is a number; allowed: a condition, such as col <= row");
+    }
     if (mistake_) return std::move(*mistake_);
-    Expression expression = std::move(builder_).finish(root.term);
+    const Term term = reals_ ? as_real(root) : root.term;
+    Expression expression = std::move(builder_).finish(term);
+    if (reals_) expression = expression.pruned();
     if (written_out(expression) > kMaxExpressionParts) {
       return Status(Code::kInvalidConfig,
                     fmt::format("it has too many parts; allowed: up to {} numbers, names, operators "
@@ -62,7 +73,8 @@ class Parser {
     Term term;
     bool boolean = false;
     size_t column = 1;             // where it begins
-    std::optional<int64_t> fixed;  // the value of a literal
+    std::optional<int64_t> fixed;  // the value of a literal that is an integer
+    bool real = false;
   };
 
   // Nodes of the expression as a tree.
@@ -89,6 +101,7 @@ class Parser {
     size_t end = at_ + 1;
     if (is_letter(c) || is_digit(c)) {
       while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+      if (reals_ && is_digit(c)) end = end_of_number();
       token_.kind = is_letter(c) ? Token::Kind::kName : Token::Kind::kNumber;
     } else {
       const std::string_view two = text_.substr(at_, 2);
@@ -97,6 +110,18 @@ class Parser {
     }
     token_.text = text_.substr(at_, end - at_);
     at_ = end;
+  }
+
+  // Behind 1, 1.5, 1e-3, and what is like a number but is none.
+  size_t end_of_number() const {
+    size_t end = at_;
+    while (end < text_.size()) {
+      const char c = text_[end], before = end > at_ ? text_[end - 1] : '\0';
+      const bool exponent = (c == '+' || c == '-') && (before == 'e' || before == 'E');
+      if (!is_letter(c) && !is_digit(c) && c != '.' && !exponent) break;
+      ++end;
+    }
+    return end;
   }
 
   bool is(std::string_view text) const { return token_.kind != Token::Kind::kEnd && token_.text == text; }
@@ -150,7 +175,23 @@ class Parser {
     fail(value.column, fmt::format("\"{}\" is of numbers, and this is a condition", of));
     return false;
   }
-  Value numeric(Term term, const Value& first) { return {term, false, first.column, {}}; }
+  Value numeric(Term term, const Value& first) {
+    return {term, false, first.column, {}, !mistake_ && builder_.node(term).real};
+  }
+  Term symbol(const ExpressionName& name) {
+    return name.real ? builder_.real_symbol(name.symbol) : builder_.number(name.symbol);
+  }
+  Term as_real(const Value& value) {
+    if (value.real) return value.term;
+    if (value.fixed) return builder_.real(static_cast<double>(*value.fixed));
+    return builder_.call(Function::kReal, value.term);
+  }
+  // Both are real where one is.
+  void make_alike(Value& a, Value& b) {
+    if (a.real == b.real) return;
+    Value& integer = a.real ? b : a;
+    integer = {as_real(integer), false, integer.column, {}, true};
+  }
   Value truth(Term term, const Value& first) { return {term, true, first.column, {}}; }
 
   // Grammar
@@ -198,7 +239,9 @@ class Parser {
       advance();
       const Value right = sum();
       if (!number(left, sign) || !number(right, sign)) return {};
-      const Value one = truth(compare(sign, left.term, right.term), left);
+      Value low = left, high = right;
+      make_alike(low, high);
+      const Value one = truth(compare(sign, low.term, high.term), left);
       all = all ? truth(builder_.both(all->term, one.term), *all) : one;
       left = right;
     }
@@ -219,8 +262,9 @@ class Parser {
     while (!mistake_ && (is("+") || is("-"))) {
       const std::string_view sign = token_.text;
       advance();
-      const Value right = product();
+      Value right = product();
       if (!number(left, sign) || !number(right, sign)) return {};
+      make_alike(left, right);
       left = numeric(sign == "+" ? builder_.add(left.term, right.term) : builder_.sub(left.term, right.term), left);
     }
     return left;
@@ -231,17 +275,27 @@ class Parser {
     while (!mistake_ && (is("*") || is("//") || is("%") || is("/"))) {
       const std::string_view sign_text = token_.text;
       const size_t column = token_.column;
-      if (sign_text == "/") return fail(column, "a mask has integers alone; allowed: //, which rounds down");
+      if (sign_text == "/" && !reals_) return fail(column, "a mask has integers alone; allowed: //, which rounds down");
       advance();
-      const Value right = sign();
+      Value right = sign();
       if (!number(left, sign_text) || !number(right, sign_text)) return {};
+      if (sign_text == "/") {
+        const Term divided = as_real(left);
+        left = numeric(builder_.call(Function::kDivide, divided, as_real(right)), left);
+        continue;
+      }
       if (sign_text == "*") {
-        if (!left.fixed && !right.fixed) {
+        make_alike(left, right);
+        if (!reals_ && !left.fixed && !right.fixed) {
           return fail(column,
                       "a mask is solved for its rows and columns; allowed: a product with a number, such as 2 * row");
         }
         left = numeric(builder_.mul(left.term, right.term), left);
         continue;
+      }
+      if (left.real) {
+        return fail(column,
+                    fmt::format("{} is of integers, and what it divides is real; allowed: /, floor, int", sign_text));
       }
       if (!right.fixed || *right.fixed < 1) {
         return fail(right.column, fmt::format("what stands behind {} is no number from 1; allowed: such as row {} 64",
@@ -259,6 +313,12 @@ class Parser {
     const Level level(*this);
     const Value of = sign();
     if (!number(of, "-")) return {};
+    if (of.real) {
+      const Expression::Node node = builder_.node(of.term);
+      const Term term =
+          node.op == Operator::kConstant ? builder_.real(-node.number) : builder_.call(Function::kNegate, of.term);
+      return {term, false, column, {}, true};
+    }
     Value negative = {builder_.sub(builder_.integer(0), of.term), false, column, {}};
     if (of.fixed) negative = {builder_.integer(-*of.fixed), false, column, -*of.fixed};
     return negative;
@@ -281,13 +341,15 @@ class Parser {
     if (std::find(std::begin(kFunctions), std::end(kFunctions), token.text) != std::end(kFunctions)) {
       return function(token);
     }
+    if (const FunctionInfo* info = reals_ ? find_function(token.text) : nullptr) return function(token, *info);
     for (const ExpressionName& name : names_) {
-      if (name.name == token.text) return {builder_.number(name.symbol), false, token.column, {}};
+      if (name.name == token.text) return {symbol(name), false, token.column, {}, name.real};
     }
     return unknown(token);
   }
 
   Value literal() {
+    if (reals_ && token_.text.find_first_not_of("0123456789") != std::string_view::npos) return real_literal();
     int64_t value = 0;
     for (const char c : token_.text) {
       if (!is_digit(c))
@@ -303,18 +365,39 @@ class Parser {
     return result;
   }
 
+  // Numbers that fp32 has, far from its ends.
+  Value real_literal() {
+    constexpr double kLeast = 1e-30, kMost = 1e30;
+    const std::string_view text = token_.text;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (end != text.data() + text.size() || error == std::errc::invalid_argument)
+      return fail(token_.column, fmt::format("\"{}\" is not a number", printable(text, kLongestPart)));
+    if (error != std::errc() || (value != 0 && (value < kLeast || value > kMost))) {
+      return fail(token_.column, fmt::format("{} is too large or too small; allowed: 0, or {} to {}",
+                                             printable(text, kLongestPart), kLeast, kMost));
+    }
+    const Value result = {builder_.real(value), false, token_.column, {}, true};
+    advance();
+    return result;
+  }
+
   Value unknown(const Token& token) {
     std::vector<std::string_view> known;
     for (const ExpressionName& name : names_) known.push_back(name.name);
     const std::string numbers = fmt::format("{}", fmt::join(known, ", "));
-    known.insert(known.end(), std::begin(kFunctions), std::end(kFunctions));
+    std::vector<std::string_view> functions(std::begin(kFunctions), std::end(kFunctions));
+    for (const FunctionInfo& info : function_table()) {
+      if (reals_ && !info.name.empty()) functions.push_back(info.name);
+    }
+    known.insert(known.end(), functions.begin(), functions.end());
     known.insert(known.end(), std::begin(kWords), std::end(kWords));
     return fail(token.column,
                 fmt::format("there is no \"{}\"{}; numbers are {}, functions {}", printable(token.text, kLongestPart),
-                            did_you_mean(closest(token.text, known)), numbers, fmt::join(kFunctions, ", ")));
+                            did_you_mean(closest(token.text, known)), numbers, fmt::join(functions, ", ")));
   }
 
-  Value function(const Token& name) {
+  std::vector<Value> arguments_of_call() {
     const Level level(*this);
     expect("(");
     std::vector<Value> arguments;
@@ -322,6 +405,36 @@ class Parser {
       arguments.push_back(alternatives());
     } while (take(","));
     expect(")");
+    return arguments;
+  }
+
+  // One of functions.h.
+  Value function(const Token& name, const FunctionInfo& info) {
+    const std::vector<Value> arguments = arguments_of_call();
+    const bool leaky = info.function == Function::kLeakyRelu;  // its slope may be left out
+    if (mistake_) return {};
+    if (arguments.size() != static_cast<size_t>(info.operands) && !(leaky && arguments.size() == 1)) {
+      return fail(name.column,
+                  fmt::format("{} has {} arguments; allowed: {}({})", name.text, arguments.size(), name.text,
+                              leaky                ? "a), or leaky_relu(a, slope"
+                              : info.operands == 1 ? "a"
+                                                   : "a, b"));
+    }
+    for (const Value& argument : arguments) {
+      if (!number(argument, name.text)) return {};
+    }
+    const bool whole = info.function == Function::kInt || info.function == Function::kFloor;
+    if (whole && !arguments[0].real) return {arguments[0].term, false, name.column, {}};
+    const Term first = as_real(arguments[0]);
+    Term second;
+    if (info.operands == 2) second = arguments.size() == 2 ? as_real(arguments[1]) : builder_.real(kLeakySlope);
+    if (leaky && builder_.node(second).op != Operator::kConstant)
+      return fail(arguments[1].column, "the slope of leaky_relu is not a number; allowed: such as leaky_relu(x, 0.2)");
+    return {builder_.call(info.function, first, second), false, name.column, {}, info.function != Function::kInt};
+  }
+
+  Value function(const Token& name) {
+    std::vector<Value> arguments = arguments_of_call();
     if (mistake_) return {};
     const auto wants = [&](size_t least, size_t most, std::string_view how) {
       if (arguments.size() >= least && arguments.size() <= most) return true;
@@ -332,32 +445,43 @@ class Parser {
     for (const Value& argument : arguments) {
       if (!number(argument, name.text)) return {};
     }
-    const auto result = [&](Term term) { return Value{term, false, name.column, {}}; };
-    if (name.text == "abs") return wants(1, 1, "abs(a)") ? result(builder_.abs(arguments[0].term)) : Value();
+    if (name.text == "abs") {
+      if (!wants(1, 1, "abs(a)")) return {};
+      return extreme(name, builder_.abs(arguments[0].term));
+    }
     if (name.text == "clamp") {
       if (!wants(3, 3, "clamp(a, least, most)")) return {};
-      return result(builder_.min(builder_.max(arguments[0].term, arguments[1].term), arguments[2].term));
+      make_alike(arguments[0], arguments[1]);
+      Value bounded = extreme(name, builder_.max(arguments[0].term, arguments[1].term));
+      make_alike(bounded, arguments[2]);
+      return extreme(name, builder_.min(bounded.term, arguments[2].term));
     }
     if (!wants(2, kMaxExpressionLength, fmt::format("{}(a, b), or more", name.text))) return {};
-    Term term = arguments[0].term;
+    Value value = arguments[0];
     for (size_t i = 1; i < arguments.size(); ++i) {
-      term = name.text == "max" ? builder_.max(term, arguments[i].term) : builder_.min(term, arguments[i].term);
+      make_alike(value, arguments[i]);
+      value = extreme(name, name.text == "max" ? builder_.max(value.term, arguments[i].term)
+                                               : builder_.min(value.term, arguments[i].term));
     }
-    return result(term);
+    return value;
   }
 
-  Value choice(const Token& name, const std::vector<Value>& arguments) {
+  Value extreme(const Token& name, Term term) { return {term, false, name.column, {}, builder_.node(term).real}; }
+
+  Value choice(const Token& name, std::vector<Value>& arguments) {
     if (!condition(arguments[0], "where")) return {};
     if (arguments[1].boolean != arguments[2].boolean) {
       return fail(arguments[2].column,
                   "where chooses between two numbers or two conditions, and these are one of each");
     }
+    make_alike(arguments[1], arguments[2]);
     const Term term = builder_.select(arguments[0].term, arguments[1].term, arguments[2].term);
-    return {term, arguments[1].boolean, name.column, {}};
+    return {term, arguments[1].boolean, name.column, {}, arguments[1].real};
   }
 
   std::string_view text_;
   std::span<const ExpressionName> names_;
+  bool reals_;
   size_t at_ = 0;
   Token token_;
   int depth_ = 0;
@@ -368,7 +492,11 @@ class Parser {
 }  // namespace
 
 Result<Expression> parse_condition(std::string_view text, std::span<const ExpressionName> names) {
-  return Parser(text, names).run();
+  return Parser(text, names, Grammar::kConditions).run();
+}
+
+Result<Expression> parse_real(std::string_view text, std::span<const ExpressionName> names) {
+  return Parser(text, names, Grammar::kReals).run();
 }
 
 }  // namespace hstujit

@@ -1,4 +1,4 @@
-// Conditions as users write them: docs/expressions.md has the grammar.
+// Conditions and real numbers as users write them: docs/expressions.md has the grammar.
 #pragma once
 
 #include <span>
@@ -13,18 +13,22 @@ inline constexpr size_t kMaxExpressionLength = 4096;  // bytes
 inline constexpr int kMaxExpressionDepth = 64;        // of what stands within one another
 inline constexpr int64_t kMaxExpressionParts = 512;   // numbers, names, operators and functions
 
-// An integer that a user may name, and the symbol of the expression that it is.
+// A number that a user may name, and the symbol of the expression that it is.
 struct ExpressionName {
   std::string_view name;
   std::string_view symbol;
+  bool real = false;
 };
 
 // Nothing is folded. Symbols are in the order of `names`, all of them. kInvalidConfig says what is wrong and at which
 // column, counted from 1.
 Result<Expression> parse_condition(std::string_view text, std::span<const ExpressionName> names);
 
-// The text of an expression that parse_condition made, with the spaces and parentheses that it needs and no others:
-// texts that differ in these alone have the same.
+// The same of a real number, which may have all of functions.h. It has no nodes that the number is not made of.
+Result<Expression> parse_real(std::string_view text, std::span<const ExpressionName> names);
+
+// The text of an expression that was parsed, with the spaces and parentheses that it needs and no others: texts that
+// differ in these alone have the same.
 std::string to_text(const Expression& expression, std::span<const ExpressionName> names);
 
 }  // namespace hstujit

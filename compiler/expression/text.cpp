@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
+#include <cmath>
+
 #include "compiler/expression/parse.h"
 
 namespace hstujit {
@@ -8,6 +12,14 @@ namespace {
 
 // From what binds least.
 enum Binding : uint8_t { kOfOr, kOfAnd, kOfNot, kOfComparison, kOfSum, kOfProduct, kOfSign, kOfAtom };
+
+// The shortest decimal of the number, which shows that it is real.
+std::string real_text(double number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  std::string text(digits.data(), end);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
 
 class Printer {
  public:
@@ -40,9 +52,25 @@ class Printer {
     return infix(node, sign, kOfSum, kOfSum);
   }
 
+  Printed function(const Expression::Node& node) const {
+    switch (node.function) {
+      case Function::kReal: {  // follows from where it stands
+        const Expression::Node& integer = expression_.node(node.operands[0]);
+        return of(integer);
+      }
+      case Function::kNegate:
+        return {fmt::format("-{}", print(node.operands[0], kOfSign)), kOfSign};
+      case Function::kDivide:
+        return infix(node, "/", kOfProduct, kOfSign);
+      default:
+        return call(node, info_of(node.function).name);
+    }
+  }
+
   Printed of(const Expression::Node& node) const {
     switch (node.op) {
       case Operator::kConstant:
+        if (node.real) return {real_text(node.number), std::signbit(node.number) ? kOfSign : kOfAtom};
         if (node.boolean) return {node.value != 0 ? "true" : "false", kOfAtom};
         return {fmt::format("{}", node.value), node.value < 0 ? kOfSign : kOfAtom};
       case Operator::kSymbol:
@@ -94,6 +122,8 @@ class Printer {
         return {fmt::format("not {}", print(node.operands[0], kOfNot)), kOfNot};
       case Operator::kSelect:
         return call(node, "where");
+      case Operator::kCall:
+        return function(node);
     }
     return {};
   }

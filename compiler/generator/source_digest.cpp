@@ -42,6 +42,8 @@ constexpr LeftOut kLeftOut[] = {
     {"compiler/spec/", "/reference.cpp", "what results are held to"},
     {"compiler/spec/", "/attention_call.cpp", "what results are held to"},
     {"compiler/spec/", "/mask.cpp", "what masks are held to"},
+    {"compiler/spec/", "/score_formula.cpp", "what results are held to"},
+    {"compiler/expression/", "/formula.cpp", "what results are held to"},
     {"compiler/spec/", "/error_variances.cpp", "how near results must be"},
     {"compiler/spec/", "/inputs.cpp", "data that is made up"},
     {"compiler/spec/", "/work.cpp", "ceilings of reports"},

@@ -52,7 +52,8 @@ Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, 
       continue;
     }
     // Lanes of indices are i32 already.
-    if (mlir::isa<mlir::arith::IndexCastOp>(operation) && operation.getResult(0).getType().isInteger(32)) {
+    if (auto cast = mlir::dyn_cast<mlir::arith::IndexCastOp>(operation);
+        cast && (cast.getType().isInteger(32) || cast.getIn().getType().isInteger(32))) {
       mapping.map(operation.getResult(0), mapping.lookup(operation.getOperand(0)));
       continue;
     }

@@ -3,13 +3,12 @@
 #include "compiler/ir/attention.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "compiler/ir/expression.h"
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
-#include "compiler/support/text.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
 
@@ -73,12 +72,16 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   for (const Operand& operand : spec.operands()) {
     if (operand.use == OperandUse::kScore) arguments.operands.emplace(operand.name, operand);
   }
-  const Value y = given ? given(ops, arguments) : build_score(ops, params.score, arguments);
-  if (!y) {
-    return Status(Code::kUnsupported, fmt::format("score {} has no IR; allowed are {}", params.score,
-                                                  fmt::join(split(kHstuScores, ' '), ", ")));
+  if (given) {
+    yield(ops, given(ops, arguments));
+    return module;
   }
-  yield(ops, y);
+  const Result<Expression> expression = parse_score(params.score);
+  if (!expression.ok()) {
+    return Status(Code::kUnsupported,
+                  fmt::format("score {} has no IR: {}", params.score, expression.status().message()));
+  }
+  yield(ops, build_score(ops, *expression, params.heads, arguments));
   return module;
 }
 

@@ -10,11 +10,14 @@ mlir::Value word(Ops& ops, int64_t bits) {
   return mlir::arith::ConstantOp::create(ops.builder(), ops.location(), ops.builder().getI32IntegerAttr(bits));
 }
 
+}  // namespace
+
 mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, mlir::Value b, mlir::Value c) {
   switch (node.op) {
     case Operator::kConstant:
       return node.boolean ? ops.truth(node.value != 0) : ops.integer(node.value);
     case Operator::kSymbol:
+    case Operator::kCall:
       break;
     case Operator::kAdd:
       return ops.add(a, b);
@@ -67,8 +70,6 @@ mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, ml
   }
   return {};
 }
-
-}  // namespace
 
 mlir::Value build_expression(Ops& ops, const Expression& expression,
                              const std::function<mlir::Value(const Expression::Symbol&)>& value_of) {

@@ -13,4 +13,7 @@ namespace hstujit {
 mlir::Value build_expression(Ops& ops, const Expression& expression,
                              const std::function<mlir::Value(const Expression::Symbol&)>& value_of);
 
+// The operation of a node of integers or booleans that is neither a symbol nor a call, or a choice of any.
+mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, mlir::Value b, mlir::Value c);
+
 }  // namespace hstujit

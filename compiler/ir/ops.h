@@ -66,6 +66,12 @@ class Ops {
   Value minf(Value a, Value b) { return make<mlir::arith::MinNumFOp>(a, b); }
   // NaN where one is NaN.
   Value max_nan(Value a, Value b) { return make<mlir::arith::MaximumFOp>(a, b); }
+  Value min_nan(Value a, Value b) { return make<mlir::arith::MinimumFOp>(a, b); }
+  Value floor(Value a) { return make<mlir::math::FloorOp>(a); }
+  Value pow(Value a, Value b) { return make<mlir::math::PowFOp>(a, b); }
+  Value log2(Value a) { return make<mlir::math::Log2Op>(a); }
+  Value sin(Value a) { return make<mlir::math::SinOp>(a); }
+  Value cos(Value a) { return make<mlir::math::CosOp>(a); }
   Value sqrt(Value a) { return make<mlir::math::SqrtOp>(a); }
   Value log(Value a) { return make<mlir::math::LogOp>(a); }
   // An index as a real number, and the integer part of one.
@@ -77,15 +83,21 @@ class Ops {
     const Value integer = mlir::arith::FPToSIOp::create(builder_, location_, builder_.getI64Type(), a);
     return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getIndexType(), integer);
   }
-  Value gtf(Value a, Value b) {
-    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGT, a, b);
+  // The same of those that fit into 32 bits.
+  Value int_to_real(Value a) {
+    const Value integer = mlir::arith::IndexCastOp::create(builder_, location_, builder_.getI32Type(), a);
+    return mlir::arith::SIToFPOp::create(builder_, location_, builder_.getF32Type(), integer);
   }
-  Value lef(Value a, Value b) {
-    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OLE, a, b);
+  Value to_int(Value a) {
+    const Value integer = mlir::arith::FPToSIOp::create(builder_, location_, builder_.getI32Type(), a);
+    return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getIndexType(), integer);
   }
-  Value gef(Value a, Value b) {
-    return mlir::arith::CmpFOp::create(builder_, location_, mlir::arith::CmpFPredicate::OGE, a, b);
+  Value compare(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
+    return mlir::arith::CmpFOp::create(builder_, location_, predicate, a, b);
   }
+  Value gtf(Value a, Value b) { return compare(mlir::arith::CmpFPredicate::OGT, a, b); }
+  Value lef(Value a, Value b) { return compare(mlir::arith::CmpFPredicate::OLE, a, b); }
+  Value gef(Value a, Value b) { return compare(mlir::arith::CmpFPredicate::OGE, a, b); }
   Value fma(Value a, Value b, Value c) { return make<mlir::math::FmaOp>(a, b, c); }
   Value tanh(Value a) { return make<mlir::math::TanhOp>(a); }
   Value exp(Value a) { return make<mlir::math::ExpOp>(a); }

@@ -1,8 +1,11 @@
 #include "compiler/ir/scores.h"
 
 #include <cmath>
+#include <vector>
 
+#include "compiler/ir/expression.h"
 #include "compiler/ir/hstu.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
 
@@ -26,22 +29,176 @@ mlir::Value ScoreArguments::read(Ops& ops, const std::string& operand, mlir::Val
                               type(), read.heads > 0, read.gradient);
 }
 
-mlir::Value build_score(Ops& ops, std::string_view name, const ScoreArguments& arguments) {
-  const mlir::Value s = ops.mulf(arguments.x, arguments.scalars.at("alpha"));
-  if (name == "identity") return s;
-  if (name == "silu") return ops.silu(s);
-  if (name == "sigmoid") return ops.sigmoid(s);
-  if (name == "relu") return ops.max_nan(s, ops.real(0));
-  if (name == "relu2") {
-    const mlir::Value r = ops.max_nan(s, ops.real(0));
-    return ops.mulf(r, r);
+namespace {
+
+using mlir::Value;
+
+bool is_small_power(double exponent) {
+  constexpr double kMost = 8;
+  return exponent >= 0 && exponent <= kMost && exponent == std::floor(exponent);
+}
+
+Value power(Ops& ops, Value base, int exponent) {
+  if (exponent == 0) return ops.real(1);
+  if (exponent == 1) return base;
+  const Value half = power(ops, base, exponent / 2), whole = ops.mulf(half, half);
+  return exponent % 2 == 0 ? whole : ops.mulf(whole, base);
+}
+
+Value gelu(Ops& ops, Value a) {
+  const Value h = ops.mulf(a, ops.real(0.5));
+  return ops.fma(h, ops.erf(ops.mulf(a, ops.real(std::sqrt(0.5)))), h);
+}
+
+Value hardswish(Ops& ops, Value a) {
+  const Value gate = ops.min_nan(ops.max_nan(ops.addf(a, ops.real(3)), ops.real(0)), ops.real(6));
+  return ops.mulf(a, ops.mulf(gate, ops.real(1.0 / 6)));
+}
+
+// NaN becomes the least, and so does what is below it.
+Value integer_part(Ops& ops, Value a) {
+  constexpr auto kMost = static_cast<double>(kLargestInt);
+  return ops.to_int(ops.minf(ops.maxf(a, ops.real(-kMost)), ops.real(kMost)));
+}
+
+class ScoreBuilding {
+ public:
+  ScoreBuilding(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments)
+      : ops_(ops), score_(score), heads_(heads), arguments_(arguments) {}
+
+  Value build() {
+    for (const Expression::Node& node : score_.nodes()) values_.push_back(value_of(node));
+    return values_[static_cast<size_t>(score_.root())];
   }
-  if (name == "tanh") return ops.tanh(s);
-  if (name == "gelu") {
-    const mlir::Value h = ops.mulf(s, ops.real(0.5));
-    return ops.fma(h, ops.erf(ops.mulf(s, ops.real(std::sqrt(0.5)))), h);
+
+ private:
+  Value operand(const Expression::Node& node, size_t i) const {
+    return node.operands[i] < 0 ? Value() : values_[static_cast<size_t>(node.operands[i])];
   }
-  return {};
+
+  Value value_of(const Expression::Node& node) {
+    const Value a = operand(node, 0), b = operand(node, 1);
+    const bool of_reals = node.operands[0] >= 0 && score_.node(node.operands[0]).real;
+    if (node.op == Operator::kSymbol) return symbol(score_.symbols()[static_cast<size_t>(node.value)].name);
+    if (node.op == Operator::kConstant && node.real) return ops_.real(node.number);
+    if (node.op == Operator::kCall) return call(node, a, b);
+    if (of_reals) return real(node.op, a, b);
+    return build_node(ops_, node, a, b, operand(node, 2));
+  }
+
+  Value symbol(const std::string& name) {
+    if (name == "x") {
+      if (!x_) x_ = ops_.mulf(arguments_.x, arguments_.scalars.at("alpha"));
+      return x_;
+    }
+    if (name == "row") return arguments_.row;
+    if (name == "column") return arguments_.col;
+    if (name == "n") return arguments_.n;
+    if (name == "t") return arguments_.t;
+    if (name == "head") return arguments_.head;
+    return name == "heads" ? ops_.integer(heads_) : arguments_.scalars.at(name);
+  }
+
+  // An operator of two real numbers, or of one.
+  Value real(Operator op, Value a, Value b) {
+    using Predicate = mlir::arith::CmpFPredicate;
+    switch (op) {
+      case Operator::kAdd:
+        return ops_.addf(a, b);
+      case Operator::kSub:
+        return ops_.subf(a, b);
+      case Operator::kMul:
+        return ops_.mulf(a, b);
+      case Operator::kMax:
+        return ops_.max_nan(a, b);
+      case Operator::kMin:
+        return ops_.min_nan(a, b);
+      case Operator::kAbs:
+        return ops_.absf(a);
+      case Operator::kEq:
+        return ops_.compare(Predicate::OEQ, a, b);
+      case Operator::kLt:
+        return ops_.compare(Predicate::OLT, a, b);
+      case Operator::kLe:
+        return ops_.lef(a, b);
+      case Operator::kGt:
+        return ops_.gtf(a, b);
+      case Operator::kGe:
+        return ops_.gef(a, b);
+      default:
+        return {};
+    }
+  }
+
+  Value raised(const Expression::Node& node, Value a, Value b) {
+    const Expression::Node& exponent = score_.node(node.operands[1]);
+    if (exponent.op == Operator::kConstant && is_small_power(exponent.number))
+      return power(ops_, a, static_cast<int>(exponent.number));
+    if (exponent.op == Operator::kConstant && exponent.number == 0.5) return ops_.sqrt(a);
+    return ops_.pow(a, b);
+  }
+
+  Value call(const Expression::Node& node, Value a, Value b) {
+    switch (node.function) {
+      case Function::kReal:
+        return ops_.int_to_real(a);
+      case Function::kNegate:
+        return ops_.negf(a);
+      case Function::kDivide:
+        return ops_.divf(a, b);
+      case Function::kInt:
+        return integer_part(ops_, a);
+      case Function::kFloor:
+        return ops_.floor(a);
+      case Function::kExp:
+        return ops_.exp(a);
+      case Function::kLog:
+        return ops_.log(a);
+      case Function::kLog2:
+        return ops_.log2(a);
+      case Function::kSqrt:
+        return ops_.sqrt(a);
+      case Function::kPow:
+        return raised(node, a, b);
+      case Function::kSin:
+        return ops_.sin(a);
+      case Function::kCos:
+        return ops_.cos(a);
+      case Function::kTanh:
+        return ops_.tanh(a);
+      case Function::kSigmoid:
+        return ops_.sigmoid(a);
+      case Function::kSilu:
+        return ops_.silu(a);
+      case Function::kGelu:
+        return gelu(ops_, a);
+      case Function::kRelu:
+        return ops_.max_nan(a, ops_.real(0));
+      case Function::kLeakyRelu:
+        return ops_.select(ops_.gtf(a, ops_.real(0)), a, ops_.mulf(a, b));
+      case Function::kHardswish:
+        return hardswish(ops_, a);
+      case Function::kNone:
+        break;
+    }
+    return {};
+  }
+
+  Ops& ops_;
+  const Expression& score_;
+  int64_t heads_;
+  const ScoreArguments& arguments_;
+  Value x_;
+  std::vector<Value> values_;
+};
+
+}  // namespace
+
+Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments) {
+  const Value y = ScoreBuilding(ops, score, heads, arguments).build();
+  if (score_is_finite(score)) return y;
+  const Value of_sequence = ops.both(ops.ge(arguments.row, ops.integer(0)), ops.lt(arguments.row, arguments.n));
+  return ops.select(of_sequence, y, ops.real(0));
 }
 
 }  // namespace hstujit

@@ -1,11 +1,11 @@
-// Pointwise score functions by name, as IR.
+// Scores as IR: expressions (compiler/spec/operators/hstu_attention/own_score.h), and what tests build themselves.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 
+#include "compiler/expression/expression.h"
 #include "compiler/ir/ops.h"
 #include "compiler/spec/operators/hstu_attention/operands/operand.h"
 
@@ -25,7 +25,8 @@ struct ScoreArguments {
 
 using ScoreBuilder = std::function<mlir::Value(Ops& ops, const ScoreArguments& arguments)>;
 
-// Score `name` at alpha * x; null when there is no such score.
-mlir::Value build_score(Ops& ops, std::string_view name, const ScoreArguments& arguments);
+// The expression's value at alpha * x, for an instance with so many heads. It is 0 in rows that are not of the sequence
+// where it might not be finite there.
+mlir::Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments);
 
 }  // namespace hstujit

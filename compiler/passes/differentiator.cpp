@@ -77,6 +77,13 @@ Derivative Differentiator::quotient_rule(Value y) {
   return just(ops_.divf(materialize(sum(d(0), minus(correction)), type()), operand(1)));
 }
 
+// b a^(b - 1) da + y log(a) db
+Derivative Differentiator::power_rule(Value y) {
+  const Value a = operand(0), b = operand(1);
+  const Derivative of_base = scale(d(0), ops_.mulf(b, ops_.pow(a, ops_.subf(b, constant(1)))));
+  return d(1).is_zero() ? of_base : sum(of_base, scale(d(1), ops_.mulf(y, ops_.log(a))));
+}
+
 std::optional<Derivative> Differentiator::rule(Value y) {
   const auto greater = [&] { return ops_.gtf(operand(0), operand(1)); };
   return llvm::TypeSwitch<mlir::Operation*, Optional>(operation_)
@@ -93,6 +100,13 @@ std::optional<Derivative> Differentiator::rule(Value y) {
       .Case([&](math::ExpOp) -> Optional { return scale(d(0), y); })
       .Case([&](math::Exp2Op) -> Optional { return scale(d(0), ops_.mulf(y, constant(std::numbers::ln2))); })
       .Case([&](math::LogOp) -> Optional { return just(ops_.divf(dv(0), operand(0))); })
+      .Case([&](math::Log2Op) -> Optional {
+        return just(ops_.divf(dv(0), ops_.mulf(operand(0), constant(std::numbers::ln2))));
+      })
+      .Case([&](math::SinOp) -> Optional { return scale(d(0), ops_.cos(operand(0))); })
+      .Case([&](math::CosOp) -> Optional { return scale(d(0), ops_.negf(ops_.sin(operand(0)))); })
+      .Case([&](math::PowFOp) -> Optional { return power_rule(y); })
+      .Case([&](math::FloorOp) -> Optional { return Derivative(); })
       .Case([&](math::SqrtOp) -> Optional { return just(ops_.divf(dv(0), ops_.mulf(y, constant(2)))); })
       .Case([&](math::RsqrtOp) -> Optional {
         return scale(d(0), ops_.mulf(ops_.mulf(ops_.mulf(y, y), y), constant(-0.5)));
@@ -119,6 +133,7 @@ std::optional<Derivative> Differentiator::rule(Value y) {
       .Case([&](arith::MinNumFOp) -> Optional { return choose(greater(), d(1), d(0)); })
       // At NaN the derivative is that of the first operand, as in PyTorch's relu.
       .Case([&](arith::MaximumFOp) -> Optional { return choose(ops_.lef(operand(0), operand(1)), d(1), d(0)); })
+      .Case([&](arith::MinimumFOp) -> Optional { return choose(ops_.gef(operand(0), operand(1)), d(1), d(0)); })
       .Case([&](arith::SelectOp) -> Optional { return choose(operand(0), d(1), d(2)); })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }

@@ -55,6 +55,7 @@ class Differentiator {
   Optional silu_rule(mlir::math::FmaOp op);
   Derivative product_rule(unsigned a, unsigned b);
   Derivative quotient_rule(Value y);
+  Derivative power_rule(Value y);
   Optional rule(Value y);
 
   Ops& ops_;

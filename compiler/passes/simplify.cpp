@@ -154,6 +154,8 @@ bool is_real_constant(Value value) { return mlir::matchPattern(value, mlir::m_Co
 LogicalResult hoist_factor(arith::MulFOp op, PatternRewriter& rewriter) {
   auto inner = op.getLhs().getDefiningOp<arith::MulFOp>();
   if (!inner || !is_real_constant(op.getRhs()) || !inner->hasOneUse()) return mlir::failure();
+  if (is_real_constant(inner.getLhs()) && is_real_constant(inner.getRhs()))
+    return mlir::failure();  // is yet to be folded
   const Value factor = arith::MulFOp::create(rewriter, op.getLoc(), inner.getRhs(), op.getRhs());
   rewriter.replaceOpWithNewOp<arith::MulFOp>(op, inner.getLhs(), factor);
   return mlir::success();
@@ -205,7 +207,11 @@ struct Simplify : mlir::PassWrapper<Simplify, mlir::OperationPass<mlir::ModuleOp
     patterns.add(hoist_factor).add(constant_to_right).add(gather_uniform);
     patterns.add(absorb<arith::AndIOp, arith::OrIOp>).add(absorb<arith::OrIOp, arith::AndIOp>);
     patterns.add(nested_extremes<arith::MaxSIOp, arith::MinSIOp>).add(nested_extremes<arith::MinSIOp, arith::MaxSIOp>);
-    if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns)))) {
+    // Users write expressions: none that these patterns turn around and around may take memory without end.
+    constexpr int64_t kMostRewrites = int64_t{1} << 18;
+    mlir::GreedyRewriteConfig config;
+    config.setMaxNumRewrites(kMostRewrites);
+    if (failed(mlir::applyPatternsGreedily(getOperation(), std::move(patterns), config))) {
       getOperation().emitError() << "simplification does not come to an end";
       signalPassFailure();
     }

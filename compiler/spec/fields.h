@@ -23,7 +23,9 @@ struct FieldRules {
   int64_t multiple = 1;  // integers are multiples of this
   // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
-  bool optional = false;         // of a text: it may be empty, and JSON does not have it then
+  bool optional = false;  // of a text: it may be empty, and JSON does not have it then
+  // Separated by spaces, of a text with choices: the names of expressions that it may be in place of one.
+  std::string_view expression_names = {};
   bool keeps_registers = false;  // of a kernel config: its kernel has as many registers, whatever the value is
 };
 
@@ -34,6 +36,11 @@ struct Field : FieldRules {
   constexpr Field one_of(std::string_view allowed) const {
     Field copy = *this;
     copy.choices = allowed;
+    return copy;
+  }
+  constexpr Field or_expression_of(std::string_view names) const {
+    Field copy = *this;
+    copy.expression_names = names;
     return copy;
   }
   constexpr Field or_none() const {
@@ -56,7 +63,7 @@ struct Field : FieldRules {
 template <typename Owner, typename Value>
 constexpr Field<Owner, Value> field(std::string_view name, Value Owner::* member, std::string_view doc, int64_t min = 0,
                                     int64_t max = std::numeric_limits<int32_t>::max()) {
-  return {{name, doc, min, max, 1, {}, false, false}, member};
+  return {{name, doc, min, max, 1, {}, false, {}, false}, member};
 }
 
 // Calls visit(field, value) for each field of `object`, in declaration order.

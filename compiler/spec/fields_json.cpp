@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "compiler/spec/aliases.h"
@@ -26,6 +27,16 @@ std::vector<std::string> choices_of(const FieldRules& rules) { return split(rule
 bool is_choice(const FieldRules& rules, const std::string& text) {
   const std::vector<std::string> choices = choices_of(rules);
   return std::find(choices.begin(), choices.end(), text) != choices.end();
+}
+
+// Whether a text that is no choice is looked at as an expression: a word that is none of its names is taken to be
+// misspelt.
+bool may_be_expression(const FieldRules& rules, const std::string& text) {
+  if (rules.expression_names.empty() || text.empty()) return false;
+  const bool is_word =
+      std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '^'; });
+  return !is_word || std::isdigit(static_cast<unsigned char>(text[0])) != 0 ||
+         is_among(text, split(rules.expression_names, ' '));
 }
 
 template <typename Enumeration, typename Parse>
@@ -124,7 +135,8 @@ bool allowed_by(const FieldRules& rules, const Json& value) {
   }
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
-  return rules.choices.empty() ? rules.optional || !text.empty() : is_choice(rules, text);
+  if (rules.choices.empty()) return rules.optional || !text.empty();
+  return is_choice(rules, text) || may_be_expression(rules, text);
 }
 
 std::string describe_rules(const FieldRules& rules, const Json& example) {
@@ -133,6 +145,7 @@ std::string describe_rules(const FieldRules& rules, const Json& example) {
     allowed = "true or false";
   } else if (!rules.choices.empty()) {
     allowed = fmt::format("{}", fmt::join(choices_of(rules), ", "));
+    if (!rules.expression_names.empty()) allowed += ", or an expression, such as silu(x)";
   } else if (example.is_number()) {
     allowed =
         fmt::format("{}{} from {} to {}", example.is_number_integer() ? "an integer" : "a number",
@@ -177,13 +190,24 @@ Status read_field(const Json& json, const FieldRules& rules, const std::string& 
   return read_enumeration(json, rules, path, value, parse_matmul_precision);
 }
 
+Json choices_in(const Json& schema) {
+  const Json& rules = schema.contains("anyOf") ? schema["anyOf"][0] : schema;
+  return rules.is_object() && rules.contains("enum") ? rules["enum"] : Json::array();
+}
+
 Json field_schema(const FieldRules& rules, const Json& initial) {
   Json schema = Json::object();
   if (initial.is_boolean()) {
     schema["type"] = "boolean";
   } else if (!rules.choices.empty()) {
+    // A text that may be an expression has the choices as one of two kinds.
+    if (!rules.expression_names.empty()) {
+      schema["type"] = "string";
+      schema["anyOf"] = {Json::object(), {{"minLength", 1}}};
+    }
+    Json& choices = rules.expression_names.empty() ? schema["enum"] : schema["anyOf"][0]["enum"];
     for (const std::string& choice : choices_of(rules))
-      schema["enum"].push_back(initial.is_number_integer() ? Json(std::stoll(choice)) : Json(choice));
+      choices.push_back(initial.is_number_integer() ? Json(std::stoll(choice)) : Json(choice));
   } else if (initial.is_number()) {
     schema["type"] = initial.is_number_integer() ? "integer" : "number";
     schema["minimum"] = rules.min;

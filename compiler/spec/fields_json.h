@@ -55,6 +55,9 @@ std::string describe_rules(const FieldRules& rules, const Json& example);
 // JSON Schema of one field; `initial` gives the type and, unless the field is required, the default.
 Json field_schema(const FieldRules& rules, const Json& initial);
 
+// The choices of a field, from its schema; none where it has no choices. One that may be an expression has them, too.
+Json choices_in(const Json& schema);
+
 template <typename T>
 std::vector<std::string_view> field_names() {
   std::vector<std::string_view> names;

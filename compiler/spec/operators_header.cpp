@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/spec/config.h"
+#include "compiler/spec/fields_json.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/schema.h"
 #include "compiler/spec/types.h"
@@ -30,10 +31,15 @@ std::string type_name(std::string_view name) {
   return text;
 }
 
-bool is_enumeration(const Json& rules) { return rules.contains("enum") && rules["enum"][0].is_string(); }
-bool is_data_type(const Json& rules) {
-  return is_enumeration(rules) && parse_data_type(rules["enum"][0].get<std::string>()).has_value();
+bool is_enumeration(const Json& rules) {
+  const Json choices = choices_in(rules);
+  return !choices.empty() && choices[0].is_string();
 }
+bool is_data_type(const Json& rules) {
+  return is_enumeration(rules) && parse_data_type(choices_in(rules)[0].get<std::string>()).has_value();
+}
+// One of a few names, or an expression.
+bool is_expression(const Json& rules) { return rules.contains("anyOf") && is_enumeration(rules); }
 
 // What an operator is made of, in the order of its fields.
 Json members_of(std::string_view op) {
@@ -54,7 +60,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> enumerations() {
       if (!is_enumeration(rules) || is_data_type(rules)) continue;
       auto known = std::find_if(list.begin(), list.end(), [&](const auto& entry) { return entry.first == name; });
       if (known == list.end()) known = list.insert(list.end(), {name, {}});
-      for (const std::string choice : rules["enum"]) {
+      for (const std::string choice : choices_in(rules)) {
         if (std::find(known->second.begin(), known->second.end(), choice) == known->second.end())
           known->second.push_back(choice);
       }
@@ -75,9 +81,9 @@ std::string enumeration_text(const std::string& field, const std::vector<std::st
 }
 
 std::string bounds_text(const Json& rules) {
-  if (rules.contains("enum")) {
+  if (const Json allowed = choices_in(rules); !allowed.empty()) {
     std::vector<std::string> choices;
-    for (const Json& choice : rules["enum"])
+    for (const Json& choice : allowed)
       choices.push_back(choice.is_string() ? choice.get<std::string>() : dump_json(choice));
     return fmt::format("{}", fmt::join(choices, ", "));
   }
@@ -111,7 +117,8 @@ Member member_of(const std::string& name, const Json& rules, bool required) {
   const Json usual = rules.value("default", Json());
   if (is_enumeration(rules)) {
     const std::string type = is_data_type(rules) ? "DataType" : type_name(name);
-    return {type, type + "::" + usual.get<std::string>()};
+    const std::string value = type + "::" + usual.get<std::string>();
+    return {is_expression(rules) ? fmt::format("ExpressionOr<{}>", type) : type, value};
   }
   if (rules.value("type", Json()) == "boolean") return {"bool", dump_json(usual)};
   if (rules.value("type", Json()) == "string") return {"std::string", required ? "" : dump_json(usual)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/spec/fields_json.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/schema.h"
 #include "compiler/support/json.h"
@@ -14,11 +15,11 @@ namespace {
 
 std::string allowed_text(const Json& rules) {
   std::string text;
-  if (rules.contains("enum")) {
-    for (const Json& choice : rules["enum"])
+  if (const Json choices = choices_in(rules); !choices.empty()) {
+    for (const Json& choice : choices)
       text += fmt::format("{}`{}`", text.empty() ? "" : ", ",
                           choice.is_string() ? choice.get<std::string>() : dump_json(choice));
-    return text;
+    return rules.contains("anyOf") ? text + ", [expression](expressions.md#scores)" : text;
   }
   const Json type = rules.value("type", Json());
   if (type == "boolean") return "`true`, `false`";

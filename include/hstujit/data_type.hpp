@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "hstujit/dlpack.h"
 
@@ -69,6 +70,16 @@ struct ElementType<T, std::enable_if_t<std::is_integral_v<T> && std::is_signed_v
   static constexpr DataType value = DataType::int64;
 };
 
+// One of an enumeration's names, or an expression in its place (docs/expressions.md), as text.
+template <typename Enum>
+struct ExpressionOr {
+  ExpressionOr(Enum value) : text(to_string(value)) {}
+  ExpressionOr(std::string expression) : text(std::move(expression)) {}
+  ExpressionOr(const char* expression) : text(expression) {}
+
+  std::string text;
+};
+
 namespace detail {
 
 // The JSON of one instance: what must be given, and what differs from its default.
@@ -86,6 +97,11 @@ class InstanceText {
   template <typename Enum, typename = std::enable_if_t<std::is_enum_v<Enum>>>
   InstanceText& add(const char* name, Enum value, Enum usual) {
     return value == usual ? *this : append(name, std::string("\"") + to_string(value) + "\"");
+  }
+
+  template <typename Enum>
+  InstanceText& add(const char* name, const ExpressionOr<Enum>& value, Enum usual) {
+    return add(name, value.text, to_string(usual));
   }
 
   InstanceText& add(const char* name, const std::string& value, const char* usual) {

@@ -297,8 +297,9 @@ struct CachedStuLayer {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -467,8 +468,9 @@ struct DeltaHstuAttention {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -568,8 +570,9 @@ struct HstuAttention {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -805,8 +808,9 @@ struct HstuPreprocessAndAttention {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1047,8 +1051,9 @@ struct NormAttention {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1220,8 +1225,9 @@ struct StuLayer {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1351,8 +1357,9 @@ struct StuStack {
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
   // replaces causal and all other fields of the mask
   std::string mask = "";
-  // pointwise score function; silu, relu, relu2, sigmoid, tanh, gelu, identity
-  Score score = Score::silu;
+  // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
+  // relu2, sigmoid, tanh, gelu, identity
+  ExpressionOr<Score> score = Score::silu;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar

@@ -5,6 +5,7 @@
 #pragma once
 #include "attention/operands/row.cuh"  // where row_element
 #include "common/max_nan.cuh"          // where max_nan
+#include "common/min_nan.cuh"          // where min_nan
 
 struct Pair {
   int row, col, n, t, head;

@@ -118,6 +118,10 @@ TEST(Specs, SayWhatDiffersFromTheDefaults) {
                                                  {"max_attn_len", -1},
                                                  {"small_batches", true}}));
   EXPECT_EQ(CompleteCumsum().json(), R"({"op": "complete_cumsum"})");
+  attention.score = "leaky_relu(x, 0.2)";
+  EXPECT_EQ(json::parse(attention.json())["score"], "leaky_relu(x, 0.2)");
+  attention.score = Score::silu;
+  EXPECT_FALSE(json::parse(attention.json()).contains("score"));
 }
 
 // The parameters as the library knows them, of an instance with this JSON.

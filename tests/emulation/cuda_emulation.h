@@ -361,6 +361,7 @@ inline float half_to_float(u32 half) { return unpack_16bit(false, half); }
 inline u32 round_to_bf16x2(float low, float high) { return pack_16bit(true, low, high); }
 inline u32 round_to_f16x2(float low, float high) { return pack_16bit(false, low, high); }
 inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
+inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
 #include "common/compensated.cuh"
 #include "common/pack.cuh"
 #include "common/precise.cuh"

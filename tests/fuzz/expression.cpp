@@ -1,13 +1,19 @@
-// Masks as users write them.
+// Masks and scores as users write them.
+#include <cmath>
+
 #include "compiler/expression/evaluate.h"
 #include "compiler/expression/magnitude.h"
 #include "compiler/expression/parse.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/targets.h"
 
 namespace hstujit::fuzz {
 
-void expression(std::string_view input) {
+namespace {
+
+void mask(std::string_view input) {
   constexpr ExpressionName kNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
   const auto read = parse_condition(input, kNames);
   if (!parsed(read)) {
@@ -26,6 +32,37 @@ void expression(std::string_view input) {
   const Interval over = first.over(intervals);
   expect(over.low <= value && value <= over.high, "an interval has the value of a point in it");
   expect(largest_magnitude(*read, intervals) >= 0, "magnitudes do not overflow");
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+void score(std::string_view input) {
+  const auto read = parse_score(input);
+  if (!parsed(read)) {
+    expect(read.status().message().size() < 600, "a refusal is a sentence, and does not have all of a long text");
+    return;
+  }
+  const std::string text = canonical_score(input);
+  expect(parsed(parse_score(text)), "what is printed can be read");
+  expect(canonical_score(text) == text, "and is printed as it was");
+  expect(score_work(text) >= 1, "no score costs less than nothing");
+  HstuAttentionParams params;
+  params.score = input;
+  const ScoreFormula first(params, 0.5);
+  params.score = text;
+  const ScoreFormula second(params, 0.5);
+  const ScorePlace place = {70, 30, 100, 5, 0};
+  const FormulaPoint one = first.at(0.75, place, FormulaDetail::kErrors);
+  const FormulaPoint other = second.at(0.75, place, FormulaDetail::kErrors);
+  expect(same(one.value, other.value) && same(one.slope, other.slope), "both say the same of a pair");
+  expect(same(one.value, first.value(0.75, place)), "a value does not depend on what else is asked for");
+}
+
+}  // namespace
+
+void expression(std::string_view input) {
+  mask(input);
+  score(input);
 }
 
 }  // namespace hstujit::fuzz

@@ -17,6 +17,7 @@ from matrix_layers import layer_instances, program_instances
 from matrix_masks import mask_instances
 from matrix_products import product_instances
 from matrix_rows import over_sequences, row_instances, sequence_instances, serving_instances
+from matrix_scores import score_instances
 
 
 def has_backward(chosen):
@@ -108,7 +109,8 @@ def main():
     parser.add_argument("--layers", action="store_true", help="whole layers and their halves alone")
     parser.add_argument("--crowds", action="store_true", help="batches of thousands of sequences, and of one among tiny ones, alone")
     parser.add_argument("--masks", action="store_true", help="masks that users write alone")
-    parser.add_argument("--seed", type=int, default=1, help="of the masks that are drawn")
+    parser.add_argument("--scores", action="store_true", help="scores that users write alone")
+    parser.add_argument("--seed", type=int, default=1, help="of the masks or scores that are drawn")
     parser.add_argument("--count", type=int, default=120, help="how many are drawn")
     parser.add_argument("--repeated", action="store_true", help="the selection of attention for many launches of each")
     parser.add_argument("--repeated-others", action="store_true", help="that of all other operators")
@@ -117,6 +119,7 @@ def main():
     sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances, "crowds": crowd_instances,
                "sanitizer": small_instances, "repeated": repeated_instances, "repeated_others": repeated_others}
     sources["masks"] = lambda: mask_instances(arguments.seed, arguments.count)
+    sources["scores"] = lambda: score_instances(arguments.seed, arguments.count)
     source = next((make for name, make in sources.items() if getattr(arguments, name)), instances)()
     if arguments.direction == "backward":
         source = ({**x, "directions": ["backward"]} for x in source if has_backward(x))

@@ -145,12 +145,21 @@ class Evaluator {
           };
         })
         .Case([](arith::CmpFOp cmp) -> Function {
-          if (cmp.getPredicate() == arith::CmpFPredicate::OGE)
-            return [](N a, N b, N) { return integer(a.real >= b.real); };
-          if (cmp.getPredicate() == arith::CmpFPredicate::OLE)
-            return [](N a, N b, N) { return integer(a.real <= b.real); };
-          EXPECT_EQ(cmp.getPredicate(), arith::CmpFPredicate::OGT);
-          return [](N a, N b, N) { return integer(a.real > b.real); };
+          switch (cmp.getPredicate()) {
+            case arith::CmpFPredicate::OEQ:
+              return [](N a, N b, N) { return integer(a.real == b.real); };
+            case arith::CmpFPredicate::UNE:
+              return [](N a, N b, N) { return integer(a.real != b.real); };
+            case arith::CmpFPredicate::OLT:
+              return [](N a, N b, N) { return integer(a.real < b.real); };
+            case arith::CmpFPredicate::OLE:
+              return [](N a, N b, N) { return integer(a.real <= b.real); };
+            case arith::CmpFPredicate::OGE:
+              return [](N a, N b, N) { return integer(a.real >= b.real); };
+            default:
+              EXPECT_EQ(cmp.getPredicate(), arith::CmpFPredicate::OGT);
+              return [](N a, N b, N) { return integer(a.real > b.real); };
+          }
         })
         .Case([](arith::AddFOp) -> Function { return [](N a, N b, N) { return real(a.real + b.real); }; })
         .Case([](arith::SubFOp) -> Function { return [](N a, N b, N) { return real(a.real - b.real); }; })
@@ -161,6 +170,16 @@ class Evaluator {
         .Case([](arith::MaximumFOp) -> Function {
           return [](N a, N b, N) { return std::isnan(a.real) || a.real > b.real ? a : b; };
         })
+        .Case([](arith::MinimumFOp) -> Function {
+          return [](N a, N b, N) { return std::isnan(a.real) || a.real < b.real ? a : b; };
+        })
+        .Case(
+            [](arith::FPToSIOp) -> Function { return [](N a, N, N) { return integer(static_cast<int64_t>(a.real)); }; })
+        .Case([](math::FloorOp) -> Function { return [](N a, N, N) { return real(std::floor(a.real)); }; })
+        .Case([](math::PowFOp) -> Function { return [](N a, N b, N) { return real(std::pow(a.real, b.real)); }; })
+        .Case([](math::Log2Op) -> Function { return [](N a, N, N) { return real(std::log2(a.real)); }; })
+        .Case([](math::SinOp) -> Function { return [](N a, N, N) { return real(std::sin(a.real)); }; })
+        .Case([](math::CosOp) -> Function { return [](N a, N, N) { return real(std::cos(a.real)); }; })
         .Case([](arith::MinNumFOp) -> Function { return [](N a, N b, N) { return real(std::fmin(a.real, b.real)); }; })
         .Case([](math::AbsFOp) -> Function { return [](N a, N, N) { return real(std::abs(a.real)); }; })
         .Case([](math::FmaOp) -> Function {

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Config, TheExamplesOfTheRepositoryLoad) {
-  for (const char* name : {"ml100k.json", "dlrm_hstu.json", "own_mask.json", "sequences.json"}) {
+  for (const char* name : {"ml100k.json", "dlrm_hstu.json", "own_mask.json", "own_score.json", "sequences.json"}) {
     const auto config = load_config(std::filesystem::path(source_path("/examples/configs")) / name);
     ASSERT_TRUE(config.ok()) << config.status().message();
     EXPECT_GE(config->instances.size(), 3u);

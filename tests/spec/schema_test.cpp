@@ -85,7 +85,8 @@ TEST(Schema, FileIsCurrent) {
 
 TEST(Schema, EveryNameOfTheExamplesIsInIt) {
   const Json schema = config_schema();
-  for (const char* name : {"ml100k.json", "dlrm_hstu.json", "own_mask.json", "sequences.json", "serve.json"}) {
+  for (const char* name :
+       {"ml100k.json", "dlrm_hstu.json", "own_mask.json", "own_score.json", "sequences.json", "serve.json"}) {
     const auto text = whole_file(std::filesystem::path(source_path("/examples/configs")) / name);
     ASSERT_TRUE(text.ok());
     const auto config = parse_json_text(*text, name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
 #include "templates/attention/host/tile_counts.h"
@@ -16,6 +17,8 @@ namespace {
 // 59 times as long in the others (docs/journal.md, entry 61). No tuning run is to time what takes so long.
 constexpr int64_t kLongestPerSequence = 2048;
 constexpr double kTooLongPerSequence = 4;
+
+constexpr double kScoreShare = 0.3;  // of a moving tile; assumed, since no score in text has been timed
 
 // Of a causal sequence's Q tiles, those whose sums have no room in shared memory, where others have.
 double share_of_gmem_accum(const FusedResources& resources, const AttentionConfig& config, int64_t rows) {
@@ -39,7 +42,8 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
                        : !semaphore                 ? 1
                        : resources.last_tiles_first ? costs.semaphore_last_tiles_first
                                                     : costs.semaphore_tile;
-  const double q_tile = shared * waits * (costs.q_tile + costs.q_tile_columns * columns);
+  const double of_score = 1 + kScoreShare * (score_work(params.score) - 1);
+  const double q_tile = shared * waits * of_score * (costs.q_tile + costs.q_tile_columns * columns);
   const bool groups =
       !per_sequence && !(semaphore && resources.last_tiles_first) && size.batch > resources.schedule_sequences;
   const double tile = costs.tile + costs.tile_columns * columns +

@@ -3,26 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/score_formula.h"
 
 namespace hstujit {
-
-// A score function and its derivatives.
-struct Score {
-  double (*value)(double);
-  double (*derivative)(double);
-  double (*second_derivative)(double);  // where there is none, 0: see make_inputs of relu
-  // Of the function and of its derivative: by how much either changes, to first order, where the tanh (of gelu the
-  // error function) that it is computed with changes by its own size.
-  double (*value_by_tanh)(double);
-  double (*derivative_by_tanh)(double);
-};
-
-// `name`: one of kHstuScores.
-Score score_function(std::string_view name);
 
 // Sequence b: its rows in k and v, the last t of which are targets, and its last rows in q and out. Rows of q that lie
 // before the sequence see nothing.
@@ -41,7 +27,7 @@ struct AttentionCall {
   bool returns_dbias, returns_dfactors;
   int64_t max_seq_len;
   double alpha, scale;
-  Score score;
+  ScoreFormula score;
 
   int64_t rows() const { return offsets_.back(); }        // of k and v
   int64_t query_rows() const { return queries_.back(); }  // of q and out

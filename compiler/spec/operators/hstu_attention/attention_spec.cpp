@@ -7,6 +7,7 @@
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
@@ -47,7 +48,7 @@ void add_sequences(const HstuAttentionParams& p, QueryRows rows, Signature& sign
 
 void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
-  if (p.has_own_mask()) signature.back().max = kMaxOwnMaskSeqLen;
+  if (p.has_own_mask() || score_reads_positions(p.score)) signature.back().max = kMaxOwnMaskSeqLen;
   if (rows != QueryRows::kAll) {
     signature.push_back(
         max_rows_argument("max_delta_len", kQueryAxis,

@@ -112,17 +112,10 @@ Estimate dot(const double* a, const double* b, int64_t width, double first, cons
   return sum.total(units.sum);
 }
 
-// A function of s, computed in fp32 with an approximate tanh. Its slope is the steepest within reach of s's error, so
-// that a bend does not hide one.
-Estimate apply(double (*function)(double), double (*slope)(double), double (*by_tanh)(double), const Estimate& s,
-               double least, const Units& units) {
-  constexpr double kReach = 6;  // standard deviations
-  const double reach = kReach * std::sqrt(s.variance), value = function(s.value);
-  double steepest = 0;
-  for (const double at : {s.value - reach, s.value, s.value + reach}) steepest = std::max(steepest, square(slope(at)));
-  return {value, steepest * s.variance + square(units.tanh * by_tanh(s.value)) / 3 +
-                     square(units.arithmetic) * (square(value) + least) + kGrid};
-}
+// Value and derivative of the score at s.
+struct Scored {
+  Estimate value, slope;
+};
 
 class Errors {
  public:
@@ -135,12 +128,27 @@ class Errors {
   Estimate dot_hidden(const double* dout, const double* v) const {
     return dot(dout, v, x_.params.hidden_dim, 0, units_);
   }
-  Estimate value(const Estimate& s) const {
-    return apply(x_.score.value, x_.score.derivative, x_.score.value_by_tanh, s, 0, units_);
-  }
-  // Near its zeros it is a difference of numbers around 1.
-  Estimate derivative(const Estimate& s) const {
-    return apply(x_.score.derivative, x_.score.second_derivative, x_.score.derivative_by_tanh, s, 1, units_);
+  // The score at s, computed in fp32 with an approximate tanh. Its slope is the steepest within reach of s's error, so
+  // that a bend does not hide one. Near its zeros the derivative is a difference of numbers around 1.
+  Scored scored(const Estimate& s, const ScorePlace& place) const {
+    constexpr double kReach = 6;  // standard deviations
+    const double reach = kReach * std::sqrt(s.variance);
+    const FormulaPoint at = x_.score.at(s.value, place, FormulaDetail::kErrors);
+    double slope = square(at.slope), curvature = square(at.curvature);
+    for (const double other : {s.value - reach, s.value + reach}) {
+      const FormulaPoint near = x_.score.at(other, place, FormulaDetail::kErrors);
+      slope = std::max(slope, square(near.slope));
+      curvature = std::max(curvature, square(near.curvature));
+      if (!x_.score.may_jump() || reach == 0) continue;
+      slope = std::max(slope, square((near.value - at.value) / reach));
+      curvature = std::max(curvature, square((near.slope - at.slope) / reach));
+    }
+    const auto rounded = [&](double value, double by_tanh, double by_rounding, double least) {
+      return square(units_.tanh * by_tanh) / 3 +
+             square(units_.arithmetic) * (square(std::max(std::abs(value), by_rounding)) + least) + kGrid;
+    };
+    return {{at.value, slope * s.variance + rounded(at.value, at.value_by_tanh, at.value_by_rounding, 0)},
+            {at.slope, curvature * s.variance + rounded(at.slope, at.slope_by_tanh, at.slope_by_rounding, 1)}};
   }
   // The product of dP, the derivative and alpha, whichever two are multiplied first.
   Estimate slope(const Estimate& dp, const Estimate& derivative) const {
@@ -181,8 +189,8 @@ void forward_variances(const AttentionCall& x, const Variances& y, const Units& 
       if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
       const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
                                       x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
-      out.add(0, errors.stored(errors.value(s), x.factor(query)), x.v + x.place(rows.first + j, head, hidden_dim),
-              units);
+      const Estimate weight = errors.scored(s, {i, j, rows.n, rows.t, head}).value;
+      out.add(0, errors.stored(weight, x.factor(query)), x.v + x.place(rows.first + j, head, hidden_dim), units);
     }
     out.write(0, y.out + x.place(query, head, hidden_dim), units);
   }
@@ -205,7 +213,8 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
       const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
       const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));
-      const Estimate weight = errors.value(s), ds = errors.slope(dp, errors.derivative(s));
+      const auto [weight, derivative] = errors.scored(s, {i, j, rows.n, rows.t, head});
+      const Estimate ds = errors.slope(dp, derivative);
       const Estimate stored = errors.stored(ds, factor);
       dq.add(0, stored, k, units);
       dk.add(j, stored, q, units);

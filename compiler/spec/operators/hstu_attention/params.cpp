@@ -8,6 +8,7 @@
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
 
@@ -40,8 +41,7 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
 void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const Result<Expression> mask = parse_mask(p.mask);
   if (!mask.ok()) return rules.broken("mask", Json(p.mask), mask.status().message());
-  const std::vector<bool> of_targets = mask->users_of(mask->symbol("t"));
-  if (!p.num_targets && of_targets[static_cast<size_t>(mask->root())]) {
+  if (!p.num_targets && mask->depends_on("t")) {
     rules.broken("mask", Json(p.mask),
                  "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
   }
@@ -55,6 +55,15 @@ void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
                                                          {"sla_k2", p.sla_k2}};
   for (const auto& [name, value] : others) {
     if (value != 0) rules.broken(name, value, rule + "0");
+  }
+}
+
+void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
+  const Result<Expression> score = parse_score(p.score);
+  if (!score.ok()) return rules.broken("score", Json(p.score), score.status().message());
+  if (!p.num_targets && score->depends_on("t")) {
+    rules.broken("score", Json(p.score),
+                 "launches take no num_targets; allowed: num_targets=true, or a score without targets");
   }
 }
 
@@ -93,6 +102,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
   }
   check_operands(p, path, mistakes);
+  check_score(p, rules);
   if (p.has_own_mask()) {
     check_own_mask(p, rules);
   } else if (p.full_mask) {
@@ -104,6 +114,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 
 void make_canonical(HstuAttentionParams& p) {
   make_canonical_operands(p);
+  p.score = canonical_score(p.score);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {

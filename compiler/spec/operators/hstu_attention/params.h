@@ -9,8 +9,9 @@
 
 namespace hstujit {
 
-// Every score function by name: what configs may say. The reference and compiler/ir/scores.cpp compute each of them.
+// The scores that have names, each of which is an expression (own_score.cpp), and what expressions may read.
 inline constexpr std::string_view kHstuScores = "silu relu relu2 sigmoid tanh gelu identity";
+inline constexpr std::string_view kScoreNames = "x row col n targets head heads alpha";
 
 // What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
 inline constexpr std::string_view kAttnScales = "none rows scalar";
@@ -37,7 +38,7 @@ struct HstuAttentionParams {
   int64_t sla_k2 = 0;
   bool full_mask = false;  // "no mask": every pair of a sequence is valid (causal=false, window -1)
   std::string mask = "";   // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
-  std::string score = "silu";       // one of kHstuScores
+  std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
   // Which of their gradients backward returns; true where there is nothing to return.
@@ -86,7 +87,10 @@ struct HstuAttentionParams {
             "which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; "
             "it replaces causal and all other fields of the mask")
             .or_none(),
-        field("score", &P::score, "pointwise score function").one_of(kHstuScores),
+        field("score", &P::score,
+              "pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha")
+            .one_of(kHstuScores)
+            .or_expression_of(kScoreNames),
         field("rab_heads", &P::rab_heads,
               "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),
         field("attn_scale", &P::attn_scale, "launches take attn_scale in place of the scale, with a factor for these")

@@ -37,7 +37,8 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
     const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
     for (int64_t j = 0; j < rows.n; ++j) {
       if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
-      const double weight = x.score.value(product(x, head, rows, q, i, j)) * x.factor(rows.first_query + r);
+      const double s = product(x, head, rows, q, i, j);
+      const double weight = x.score.value(s, {i, j, rows.n, rows.t, head}) * x.factor(rows.first_query + r);
       add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
     }
   }
@@ -56,12 +57,13 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       const int64_t column = x.place(rows.first + j, head, attn_dim), value = x.place(rows.first + j, head, hidden_dim);
       const double s = product(x, head, rows, x.q + row, i, j);
       const double dp = dot(dout, x.v + value, hidden_dim);
-      const double ds = dp * x.score.derivative(s) * factor;
+      const FormulaPoint score = x.score.at(s, {i, j, rows.n, rows.t, head}, FormulaDetail::kSlope);
+      const double ds = dp * score.slope * factor;
       add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
-      add(y.dv + value, x.score.value(s) * factor, dout, hidden_dim);
+      add(y.dv + value, score.value * factor, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
-      if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += x.score.value(s) * dp;
+      if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
     }
   }
 }

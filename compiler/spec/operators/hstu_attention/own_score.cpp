@@ -1,0 +1,114 @@
+#include "compiler/spec/operators/hstu_attention/own_score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "compiler/expression/magnitude.h"
+#include "compiler/expression/parse.h"
+#include "compiler/spec/operators/hstu_attention/own_mask.h"
+
+namespace hstujit {
+
+namespace {
+
+constexpr ExpressionName kNames[] = {{"x", "x", true}, {"row", "row"},   {"col", "column"},  {"n", "n"},
+                                     {"targets", "t"}, {"head", "head"}, {"heads", "heads"}, {"alpha", "alpha", true}};
+
+struct NamedScore {
+  std::string_view name, text;
+};
+constexpr NamedScore kNamedScores[] = {{"silu", "silu(x)"},       {"relu", "relu(x)"}, {"relu2", "pow(relu(x), 2.0)"},
+                                       {"sigmoid", "sigmoid(x)"}, {"tanh", "tanh(x)"}, {"gelu", "gelu(x)"},
+                                       {"identity", "x"}};
+
+// Integers have room for the order in which the compiler adds terms up.
+constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
+constexpr int64_t kMostHeads = 1024;
+
+const NamedScore* find_named(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kNamedScores), std::end(kNamedScores),
+                                   [&](const auto& score) { return score.name == name; });
+  return found == std::end(kNamedScores) ? nullptr : found;
+}
+
+bool is_number(const Expression& score, int node, double number) {
+  const Expression::Node& of = score.node(node);
+  return of.op == Operator::kConstant && of.real && of.number == number;
+}
+
+// A small power is a product, and the root of one.
+double instructions_of(const Expression& score, const Expression::Node& node) {
+  if (node.op == Operator::kConstant || node.op == Operator::kSymbol) return 0;
+  if (node.function == Function::kPow && score.node(node.operands[1]).op == Operator::kConstant) {
+    const double exponent = score.node(node.operands[1]).number;
+    if (exponent == 0.5 ||
+        (exponent >= 0 && exponent <= 8 && exponent == static_cast<double>(static_cast<int>(exponent))))
+      return 4;
+  }
+  return node.op == Operator::kCall ? info_of(node.function).instructions : 1;
+}
+
+}  // namespace
+
+bool is_named_score(std::string_view score) { return find_named(score) != nullptr; }
+
+Result<Expression> parse_score(std::string_view score) {
+  const NamedScore* const named = find_named(score);
+  Result<Expression> expression = parse_real(named ? named->text : score, kNames);
+  if (named || !expression.ok()) return expression;
+  const Interval places = {-kMaxOwnMaskSeqLen, kMaxOwnMaskSeqLen}, rows = {0, kMaxOwnMaskSeqLen};
+  const Interval of_symbols[] = {{}, places, places, rows, rows, {0, kMostHeads - 1}, {1, kMostHeads}, {}};
+  const int64_t largest = largest_integer(*expression, of_symbols);
+  if (largest > kLargestMagnitude) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("its integers may be as large as {} where sequences have {} rows; allowed: up to {}, or "
+                              "real numbers, as in 1.0 * row * col",
+                              largest, kMaxOwnMaskSeqLen, kLargestMagnitude));
+  }
+  if (to_text(*expression, kNames).size() > kMaxExpressionLength) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("it has more than {} bytes where its numbers are written out", kMaxExpressionLength));
+  }
+  return expression;
+}
+
+std::string canonical_score(std::string_view score) {
+  if (is_named_score(score)) return std::string(score);
+  std::string text = to_text(parse_score(score).value(), kNames);
+  for (const NamedScore& named : kNamedScores) {
+    if (named.text == text) return std::string(named.name);
+  }
+  return text;
+}
+
+bool score_reads_positions(std::string_view score) {
+  if (is_named_score(score)) return false;
+  const Result<Expression> expression = parse_score(score);
+  if (!expression.ok()) return false;
+  return std::ranges::any_of(std::array{"row", "column", "n", "t"},
+                             [&](const char* symbol) { return expression->depends_on(symbol); });
+}
+
+bool score_is_finite(const Expression& score) {
+  return std::ranges::all_of(score.nodes(), [&](const Expression::Node& node) {
+    if (node.op != Operator::kCall || info_of(node.function).finite) return true;
+    const Expression::Node& second = score.node(std::max(node.operands[1], 0));
+    const bool by_constant = node.operands[1] >= 0 && second.op == Operator::kConstant;
+    if (node.function == Function::kDivide) return by_constant && !is_number(score, node.operands[1], 0);
+    return node.function == Function::kPow && by_constant && second.number >= 1 &&
+           second.number == static_cast<double>(static_cast<int64_t>(second.number));
+  });
+}
+
+double score_work(std::string_view score) {
+  if (is_named_score(score)) return 1;
+  const Result<Expression> expression = parse_score(score);
+  if (!expression.ok()) return 1;
+  double instructions = 0;
+  for (const Expression::Node& node : expression->nodes()) instructions += instructions_of(*expression, node);
+  return std::max(1.0, instructions / info_of(Function::kSilu).instructions);
+}
+
+}  // namespace hstujit

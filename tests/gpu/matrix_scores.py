@@ -1,0 +1,86 @@
+"""The matrix's instances of scores that users write: those of docs/expressions.md, and formulas drawn at random."""
+
+import itertools
+import random
+
+from matrix_attention import LENGTHS, TYPES, instance
+
+SCORES = {
+    "leaky_slope": "leaky_relu(x, 0.2) - 0.01 * (row - col)",
+    "slopes": "silu(x - (row - col) * pow(2.0, -8.0 * (head + 1) / heads))",
+    "power": "silu(x) * pow(1.0 + abs(row - col), -0.5)",
+    "decay": "silu(x) * exp(-0.01 * abs(row - col))",
+    "near": "where(row - col < 64, gelu(x), hardswish(x))",
+    "steps": "silu(x + 0.25 * int(0.25 * min(row - col, 63) + 0.125))",
+    "softcap": "30.0 * tanh(x / 30.0)",
+    "bounded": "clamp(x, -1, 1) / n",
+    "targets": "where(row < n - targets, silu(x), sigmoid(x))",
+    "not_finite": "silu(x) / (n - row) + log(row - col + 1.5)",
+}
+DIMENSIONS = ((64, 64), (128, 128), (64, 128), (40, 40))
+KINDS = ("bf16", "fp16", "tf32", "bf16_sm80")
+SMOOTH = (
+    "silu({})", "sigmoid({})", "tanh({})", "gelu({})", "sin({})", "cos({})", "exp(-abs({}))", "log(1.25 + abs({}))",
+    "log2(2.5 + abs({}))", "sqrt(0.5 + abs({}))", "pow(0.75 + abs({}), 1.5)", "pow(tanh({}), 3)",
+    "0.5 * pow(2.0, tanh({}))",
+)
+BENT = ("relu({})", "leaky_relu({})", "leaky_relu({}, 0.25)", "hardswish({})", "clamp({}, -1, 2)", "abs({})")
+
+
+class Text:
+    """Formulas whose numbers stay moderate, and whose integer parts are those of exact numbers."""
+
+    def __init__(self, seed):
+        self.draw = random.Random(seed)
+
+    def integer(self, depth):
+        one = lambda: self.integer(depth - 1)
+        simple = [
+            lambda: self.draw.choice(("row", "col", "row", "col", "n", "targets", "head")),
+            lambda: str(self.draw.randint(0, 300)),
+        ]
+        nested = [
+            lambda: f"({one()} {self.draw.choice('+-')} {one()})",
+            lambda: f"({one()} {self.draw.choice(('//', '%'))} {self.draw.choice((2, 3, 7, 16, 64))})",
+            lambda: f"int(0.25 * {one()} + 0.125)",
+            lambda: f"abs({self.draw.choice(('min', 'max'))}({one()}, {one()}))",
+        ]
+        return self.draw.choice(simple if depth <= 0 or self.draw.random() < 0.5 else nested)()
+
+    def condition(self, depth):
+        if depth <= 0 or self.draw.random() < 0.6:
+            return f"{self.integer(depth)} {self.draw.choice(('<', '<=', '>', '>=', '==', '!='))} {self.integer(depth)}"
+        one = lambda: self.condition(depth - 1)
+        return self.draw.choice((f"({one()}) and not ({one()})", f"({one()}) or ({one()})"))
+
+    def real(self, depth):
+        one = lambda: self.real(depth - 1)
+        if depth <= 0 or self.draw.random() < 0.2:
+            return self.draw.choice((
+                "x", "x", "x", str(self.draw.randint(1, 15) / 8), f"0.00390625 * {self.integer(depth)}",
+                "x / alpha * 0.015625",
+            ))
+        return self.draw.choice((
+            lambda: f"({one()} {self.draw.choice('+-')} {one()})",
+            lambda: f"({one()}) * tanh({one()})",
+            lambda: f"({one()}) / (1.5 + abs({one()}))",
+            lambda: self.draw.choice(SMOOTH).format(one()),
+            lambda: self.draw.choice(SMOOTH).format(one()),
+            lambda: f"where({self.condition(depth - 1)}, {one()}, -({one()}))",
+            lambda: f"{self.draw.choice(('min', 'max'))}({one()}, {one()})",
+            lambda: self.draw.choice(BENT).format(one()),
+        ))()
+
+
+def score_instances(seed=1, count=120):
+    for name, score in SCORES.items():
+        for kind, dims in itertools.product(KINDS, DIMENSIONS):
+            yield instance(f"score_{name}-{kind}-{dims[0]}x{dims[1]}", dims, score=score, **TYPES[kind],
+                           **({"num_targets": 20} if "targets" in score else {}))
+    for i in range(count):
+        text = Text(f"score {seed} {i}")
+        score, kind, dims = text.real(4), text.draw.choice(KINDS), text.draw.choice(DIMENSIONS)
+        lengths = text.draw.choice((LENGTHS, [text.draw.randint(0, 500) for _ in range(6)]))
+        others = text.draw.choice(({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False}))
+        yield instance(f"score_{seed}_{i}-{kind}-{dims[0]}x{dims[1]}", dims, score=score, num_targets=7, **TYPES[kind],
+                       **others) | {"lengths": lengths}

@@ -1,0 +1,108 @@
+// Attention with scores in text, on the host and in emulation of the templates, against the reference.
+#include <gtest/gtest.h>
+
+#include "compiler/nvrtc/nvrtc.h"
+#include "compiler/plan/search_space.h"
+#include "tests/emulation/attention_case.h"
+#include "tests/host/host_call.h"
+#include "tests/nvrtc/kept_results.h"
+#include "tests/spec/random_score.h"
+
+namespace hstujit {
+namespace {
+
+const Json kExact = {{"dtype", "fp32"}, {"precision", "ieee"}};
+
+// The functions that need something of their own: what is not finite outside of the sequence, integer parts, NaN.
+constexpr const char* kTexts[] = {
+    "leaky_relu(x, 0.2) - 0.01 * (row - col)",
+    "silu(x) * exp(0.02 * (col - row)) + log(row - col + 1.5) / (n - row)",
+    "where(row - col < 20, hardswish(x), clamp(x, -1, 0.5)) * pow(1.0 + abs(row - col), -0.3)",
+    "silu(x + 0.1 * int(log2(1.3 + abs(row - col)) * 1.7) + 0.05 * ((row // 7 + col) % 5)) * (head + 1) / heads",
+    "sqrt(abs(x) + 0.25) * sin(0.3 * row) - cos(x) * min(x, 0.01 * n, 2) * tanh(0.1 * targets + x)",
+};
+
+Json of(const std::string& score, const Json& others = Json::object()) {
+  return with(with(base(), {{"num_targets", true}, {"score", score}}), others);
+}
+
+Lengths lengths_of(int64_t max) {
+  return {.rows = {1, 33, 0, max, 64, 31}, .num_targets = {1, 5, 0, 21, 16, 0}, .max_seq_len = max};
+}
+
+void check_host(const Json& json, Direction direction, const Lengths& lengths) {
+  SCOPED_TRACE(json.dump());
+  const OpSpecPtr spec = make_spec(json);
+  const HostHandle handle(*spec, 2, direction);
+  ASSERT_NE(handle.get(), nullptr) << handle.error();
+  HostCall call(spec, lengths, 7, 16, direction);
+  ASSERT_EQ(call.launch(handle), 0) << call.error();
+  EXPECT_EQ(call.mistakes(), "");
+}
+
+TEST(TextScore, OnTheHost) {
+  for (const char* text : kTexts) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      check_host(of(text, kExact), direction, lengths_of(71));
+      check_host(of(text, {{"dtype", "bf16"}, {"rab_heads", 1}, {"attn_scale", "rows"}}), direction, lengths_of(71));
+    }
+  }
+  Lengths last = lengths_of(71);
+  last.other_rows["Lq"] = {1, 20, 3, 33, 64, 40};
+  check_host(of(kTexts[1], with(kExact, {{"op", "delta_hstu_attention"}, {"jagged_queries", true}})),
+             Direction::kForward, last);
+}
+
+TEST(TextScore, RandomTextsOnTheHost) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    const std::string text = test::random_score(9000 + seed).text;
+    for (const Direction direction : {Direction::kForward, Direction::kBackward})
+      check_host(of(text, kExact), direction, lengths_of(71));
+  }
+}
+
+void emulate(const Json& json, Direction direction, const KernelConfig& config, const Lengths& lengths) {
+  SCOPED_TRACE(json.dump() + " " + describe(config));
+  Case(json, direction, config, lengths).check();
+}
+
+TEST(TextScore, Ampere) {
+  for (const char* text : {kTexts[1], kTexts[3]}) {
+    emulate(of(text), Direction::kForward, ampere_tile(32, 2, 32, 2), lengths_of(71));
+    emulate(of(text), Direction::kBackward, ampere_tile(32, 2, 32, 2), lengths_of(71));
+  }
+  emulate(of(kTexts[2], with(kExact, {{"rab_heads", 1}, {"attn_scale", "rows"}})), Direction::kBackward,
+          ampere_tile(64, 2, 16, 1), lengths_of(71));
+}
+
+TEST(TextScore, Hopper) {
+  const Lengths lengths = hopper_lengths(true);
+  emulate(of(kTexts[1]), Direction::kForward, hopper_tile("sm90_forward", 2, 64, 2, "persistent"), lengths);
+  emulate(of(kTexts[1]), Direction::kBackward, hopper_tile("sm90_backward_twopass", 2, 64, 2, "grid"), lengths);
+  emulate(of(kTexts[4]), Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"), lengths);
+}
+
+TEST(TextScore, KernelsCompile) {
+  const auto nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  for (const char* text : {kTexts[1], kTexts[3]}) {
+    const OpSpecPtr spec = make_spec(of(text, {{"attn_dim", 64}, {"hidden_dim", 64}}));
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const DeviceSpec device = *known_device(arch);
+      for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+        SCOPED_TRACE(fmt::format("{} {}", arch, text));
+        const auto config = heuristic_config(*spec, direction, device, {.max_seq_len = 1024});
+        ASSERT_TRUE(config.ok()) << config.status().message();
+        const auto kernel = emit_kernel(*spec, direction, *config, device);
+        ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+        std::string log;
+        const auto output =
+            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+        EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hstujit
