@@ -71,6 +71,10 @@ class Texts(unittest.TestCase):
                 lambda x, b, h, row, col: torch.where(h == 0, x, -x.clamp(-1, 1)),
                 "where(head == 0, x, -clamp(x, -1, 1))",
             ),
+            (
+                lambda x, b, h, row, col: x + 0.5 * (row - col).float().log2().int(),
+                "x + 0.5 * int(log2(1.0 * (row - col)))",
+            ),
             (lambda x, b, h, row, col: F.leaky_relu(x, 0.1) - (x - 1), "leaky_relu(x, 0.1) - (x - 1)"),
         ):
             self.assertEqual(score_text(function), text)
@@ -124,6 +128,30 @@ class Attention(unittest.TestCase):
         self.assertTrue(torch.equal(found, wanted))
         for own, other in zip(*(torch.autograd.grad(out, self.qkv, self.dout) for out in (found, wanted)), strict=True):
             self.assertTrue(torch.equal(own, other))
+
+    def test_a_function_of_a_score_is_what_it_says(self):
+        def slope(x, b, h, row, col, heads):
+            return F.silu(x - (row - col) * 2.0 ** (-8.0 * (h + 1) / heads))
+
+        def formula(q, k, v):
+            parts = []
+            for one, two, three in zip(*(tensor.split([40, 60, 1]) for tensor in (q, k, v)), strict=True):
+                place = torch.arange(len(one))
+                distance = place[:, None] - place
+                x = torch.einsum("nhd,mhd->hnm", one, two) / 4
+                x = torch.stack([F.silu(x[h] - distance * 2.0 ** (-4.0 * (h + 1))) for h in range(2)])
+                parts.append(torch.einsum("hnm,mhd->nhd", x.tril() / 64, three))
+            return torch.cat(parts)
+
+        exact = [tensor.detach().double().requires_grad_() for tensor in self.qkv]
+        found, wanted = self.attend(*self.qkv, score=slope), formula(*exact)
+        self.assertLess((found.double() - wanted).norm() / wanted.norm(), 1e-3)
+        gradients = (
+            torch.autograd.grad(found, self.qkv, self.dout),
+            torch.autograd.grad(wanted, exact, self.dout.double()),
+        )
+        for own, other in zip(*gradients, strict=True):
+            self.assertLess((own.double() - other).norm() / other.norm(), 1e-3)
 
     def test_without_a_mask_it_is_causal(self):
         self.assertTrue(torch.equal(self.attend(*self.qkv), self.with_text()))

@@ -18,19 +18,20 @@ Function = Callable[..., Any]
 _BATCH = Unavailable("b", "an instance says the same for all sequences of a batch")
 _HEAD_OF_MASK = Unavailable("h", "a mask is the same for all heads")
 _ROW, _COL = Term("row"), Term("col")
-_BY_NAME = {name: Term(name) for name in ("n", "targets")}
+_OF_MASKS = {name: Term(name) for name in ("n", "targets")}
+_OF_SCORES = {name: Term(name) for name in ("n", "targets", "heads", "alpha")}
 
 
 def _mask_text(mask: str | Function) -> str:
     if isinstance(mask, str):
         return mask
-    return text_of("mask", mask, (_BATCH, _HEAD_OF_MASK, _ROW, _COL), _BY_NAME, is_condition=True)
+    return text_of("mask", mask, (_BATCH, _HEAD_OF_MASK, _ROW, _COL), _OF_MASKS, is_condition=True)
 
 
 def _score_text(score: str | Function) -> str:
     if isinstance(score, str):
         return score
-    return text_of("score", score, (Term("x"), _BATCH, Term("head"), _ROW, _COL), _BY_NAME, is_condition=False)
+    return text_of("score", score, (Term("x"), _BATCH, Term("head"), _ROW, _COL), _OF_SCORES, is_condition=False)
 
 
 # Mark what torch.compiler.assume_constant_result marks, which imports torch._dynamo: a text is part of a graph.
@@ -72,7 +73,8 @@ def attention(
 
     A function is called once, with terms that stand for numbers: in each call of attention, or for each graph of
     ``torch.compile``. It computes with operators and functions of PyTorch (``torch.where``, ``&``,
-    ``torch.sigmoid``), and may ask by name for ``n``, the rows of the sequence, and ``targets``.
+    ``torch.sigmoid``), and may ask by name for ``n``, the rows of the sequence, and ``targets``, a score also for
+    ``heads`` and ``alpha``.
 
     Returns:
         (L, heads, hidden_dim).
