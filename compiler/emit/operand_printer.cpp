@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/plan/device_types.h"
 
 namespace hstujit {

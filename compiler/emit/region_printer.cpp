@@ -9,8 +9,8 @@
 
 #include "compiler/emit/expression.h"
 #include "compiler/ir/hstu.h"
-#include "compiler/passes/intervals.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/ops.h"
+#include "compiler/ir/region_functions.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -102,6 +102,7 @@ class RegionPrinter {
   CExpression read(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
   CExpression sum(arith::AddIOp op);
+  CExpression difference(arith::SubIOp op);
   CExpression compare(arith::CmpIOp op);
   Optional compare_floats(arith::CmpFOp op);
   bool is_fast(mlir::Operation& op) const { return mufu_ && !precise_.contains(&op); }
@@ -173,6 +174,14 @@ CExpression RegionPrinter::sum(arith::AddIOp op) {
   return infix(*op, "+", Precedence::kSum, true);
 }
 
+// a - -5 is written a + 5.
+CExpression RegionPrinter::difference(arith::SubIOp op) {
+  const std::optional<int64_t> less = constant_index(op.getRhs());
+  if (!less || *less >= 0) return infix(*op, "-", Precedence::kSum, false);
+  const char* const suffix = type_of(op.getType()) == "i64" ? "ll" : "";
+  return binary(operand(*op, 0), "+", {fmt::format("{}{}", -*less, suffix)}, Precedence::kSum, true);
+}
+
 CExpression RegionPrinter::compare(arith::CmpIOp op) {
   const Predicate predicate = op.getPredicate();
   const bool equality = predicate == Predicate::eq || predicate == Predicate::ne;
@@ -211,7 +220,7 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
       .Case([&](arith::AddIOp add) -> Optional { return sum(add); })
       .Case([&](arith::SubIOp sub) -> Optional {
         if (mlir::matchPattern(sub.getLhs(), mlir::m_Zero())) return prefix("-", operand(op, 1));
-        return infix(op, "-", Precedence::kSum, false);
+        return difference(sub);
       })
       .Case([&](arith::MulIOp) -> Optional { return infix(op, "*", Precedence::kProduct, false); })
       .Case([&](arith::DivSIOp) -> Optional { return infix(op, "/", Precedence::kProduct, false); })

@@ -7,7 +7,7 @@
 
 #include "compiler/emit/expression.h"
 #include "compiler/emit/region_printer.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 
 namespace hstujit {
 

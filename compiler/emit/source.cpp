@@ -12,8 +12,8 @@
 #include "compiler/emit/identifier.h"
 #include "compiler/emit/region_printer.h"
 #include "compiler/ir/build.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 #include "compiler/support/json.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -36,7 +36,7 @@ std::string header(const OpSpec& spec, Direction direction, const KernelConfig& 
 }
 
 // mask_row_bits or mask_column_bits of a mask with an operation that has no rule for words of bits
-// (compiler/passes/bits.cpp, inverse.h): pairs are looked at one by one, those alone that the template takes.
+// (compiler/expression/bits.h): pairs are looked at one by one, those alone that the template takes.
 std::string bits_one_by_one(bool of_row) {
   return fmt::format(
       "__device__ __forceinline__ u32 {}(int {}, int {}, int n, int t) {{\n"

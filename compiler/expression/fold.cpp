@@ -237,30 +237,7 @@ Expression FoldingBuilder::rebuild(const Expression& expression, const SymbolVal
       terms.push_back(make(of.op, term(0), term(1), term(2)));
     }
   }
-  return with_used_nodes(terms[static_cast<size_t>(expression.root())]);
-}
-
-Expression FoldingBuilder::with_used_nodes(Term root) {
-  auto& nodes = expression_.nodes_;
-  std::vector<int> places(nodes.size(), -1);
-  places[static_cast<size_t>(root.node)] = 0;
-  for (size_t i = nodes.size(); i-- > 0;) {
-    if (places[i] < 0) continue;
-    for (const int operand : nodes[i].operands) {
-      if (operand >= 0) places[static_cast<size_t>(operand)] = 0;
-    }
-  }
-  std::vector<Expression::Node> kept;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (places[i] < 0) continue;
-    places[i] = static_cast<int>(kept.size());
-    kept.push_back(nodes[i]);
-    for (int& operand : kept.back().operands) {
-      if (operand >= 0) operand = places[static_cast<size_t>(operand)];
-    }
-  }
-  nodes = std::move(kept);
-  return std::move(*this).finish({places[static_cast<size_t>(root.node)]});
+  return std::move(*this).finish(terms[static_cast<size_t>(expression.root())]).pruned();
 }
 
 }  // namespace hstujit

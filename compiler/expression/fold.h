@@ -1,5 +1,5 @@
-// Expressions whose constants fold: what follows from known operands is known, and each value is one node. Bound masks
-// (bind.h) and all that is derived from a mask for kernels (derive.h) are built so.
+// Expressions of integers and booleans whose constants fold: what follows from known operands is known, and each value
+// is one node. Bound masks (bind.h) and all that is derived from a mask for kernels (derive.h) are built so.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,6 @@ class FoldingBuilder : public ExpressionBuilder {
   std::optional<Term> junction(Operator op, Term a, Term b);
   std::optional<Term> choice(Term condition, Term a, Term b);
   bool never_above(Term a, Term b) const;
-  Expression with_used_nodes(Term root);
 };
 
 }  // namespace hstujit

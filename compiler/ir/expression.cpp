@@ -71,8 +71,8 @@ mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, ml
   return {};
 }
 
-mlir::Value build_expression(Ops& ops, const Expression& expression,
-                             const std::function<mlir::Value(const Expression::Symbol&)>& value_of) {
+std::vector<mlir::Value> build_expression(Ops& ops, const Expression& expression, std::span<const int> results,
+                                          const std::function<mlir::Value(const Expression::Symbol&)>& value_of) {
   std::vector<mlir::Value> values;
   for (const Expression::Node& node : expression.nodes()) {
     const auto operand = [&](size_t i) {
@@ -81,7 +81,9 @@ mlir::Value build_expression(Ops& ops, const Expression& expression,
     values.push_back(node.op == Operator::kSymbol ? value_of(expression.symbols()[static_cast<size_t>(node.value)])
                                                   : build_node(ops, node, operand(0), operand(1), operand(2)));
   }
-  return values[static_cast<size_t>(expression.root())];
+  std::vector<mlir::Value> found;
+  for (const int result : results) found.push_back(values[static_cast<size_t>(result)]);
+  return found;
 }
 
 }  // namespace hstujit

@@ -52,8 +52,6 @@ bool is_output(OperandKind kind) { return kind == OperandKind::Row || is_sum(kin
 mlir::LogicalResult AttentionOp::verifyRegions() {
   mlir::Builder builder(getContext());
   const mlir::Type index = builder.getIndexType(), real = builder.getF32Type();
-  if (failed(verify_region(*this, getMaskRegion(), "mask", {index, index, index, index}, {builder.getI1Type()})))
-    return mlir::failure();
   mlir::SmallVector<mlir::Type> score(kFirstScalar + getScalars().size(), real);
   std::fill(score.begin() + 1, score.begin() + kFirstScalar, index);
   return verify_region(*this, getScoreRegion(), "score", score, {real});

@@ -22,36 +22,17 @@ class Hstu_Op<string mnemonic, list<Trait> traits = []> : Op<Hstu_Dialect, mnemo
 def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   let summary = "jagged attention with a pointwise score instead of softmax";
   let description = [{
-    `mask` takes (row, column, n, t), the positions in a sequence of n rows whose last t are targets, and yields whether
-    the row sees the column. `score` takes (x, row, column, n, t, head, scalars...) and yields the weight of the pair: x
-    is the raw dot product, positions are those of `mask`, and `scalars` names arguments of the launch, such as alpha.
+    `score` takes (x, row, column, n, t, head, scalars...) and yields the weight of the pair: x is the raw dot product,
+    positions are those in a sequence of n rows whose last t are targets, and `scalars` names arguments of the launch,
+    such as alpha. The module has the functions of the mask beside the operator (compiler/ir/mask_functions.h).
     A score reads the operands of the instance by `hstu.read`.
     What a score yields must be finite at every position, those before and behind the sequence included: kernels
     evaluate it there and multiply by zero. Its derivatives are taken with respect to x, and to the operands that are read
     `differentiable`.
-    The other attributes are the fields of HstuAttentionParams; regions read them through `hstu.flag`.
   }];
-  let arguments = (ins
-    ConfinedAttr<I64Attr, [IntPositive]>:$heads,
-    ConfinedAttr<I64Attr, [IntPositive]>:$attn_dim,
-    ConfinedAttr<I64Attr, [IntPositive]>:$hidden_dim,
-    StrAttr:$dtype,
-    StrAttr:$precision,
-    StrAttr:$offsets_dtype,
-    ConfinedAttr<I64Attr, [IntPositive]>:$alignment,
-    BoolAttr:$causal,
-    BoolAttr:$num_targets,
-    ConfinedAttr<I64Attr, [IntPositive]>:$target_group_size,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$max_attn_len,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$min_full_attn_seq_len,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$contextual_seq_len,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$sla_k1,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$sla_k2,
-    BoolAttr:$full_mask,
-    StrAttr:$score,
-    StrArrayAttr:$scalars);
-  let regions = (region SizedRegion<1>:$mask_region, SizedRegion<1>:$score_region);
-  let assemblyFormat = "prop-dict `mask` $mask_region `score` $score_region attr-dict";
+  let arguments = (ins StrArrayAttr:$scalars);
+  let regions = (region SizedRegion<1>:$score_region);
+  let assemblyFormat = "$scalars `score` $score_region attr-dict";
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     static constexpr unsigned kFirstScalar = 6;  // among the arguments of score
@@ -235,13 +216,6 @@ def Hstu_BitsFromOp : Hstu_Op<"bits_from", [Pure]> {
   let arguments = (ins Index:$first);
   let results = (outs I32:$result);
   let assemblyFormat = "$first attr-dict";
-}
-
-def Hstu_FlagOp : Hstu_Op<"flag", [Pure]> {
-  let summary = "the value of an attribute of the enclosing operator, a constant once hstu-bind-flags has run";
-  let arguments = (ins StrAttr:$name);
-  let results = (outs AnyTypeOf<[Index, I1, F32]>:$result);
-  let assemblyFormat = "$name `:` type($result) attr-dict";
 }
 
 def Hstu_YieldOp : Hstu_Op<"yield", [Pure, Terminator, ReturnLike]> {

@@ -1,11 +1,21 @@
 // Short names for the arith and math operations that builders and passes create.
 #pragma once
 
+#include <optional>
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 
 namespace hstujit {
+
+// The value of an index constant.
+inline std::optional<int64_t> constant_index(mlir::Value value) {
+  llvm::APInt constant;
+  if (!mlir::matchPattern(value, mlir::m_ConstantInt(&constant))) return std::nullopt;
+  return constant.getSExtValue();
+}
 
 class Ops {
  public:

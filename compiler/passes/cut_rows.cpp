@@ -6,8 +6,8 @@
 #include <set>
 
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 #include "compiler/passes/row_functions.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

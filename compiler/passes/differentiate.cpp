@@ -2,9 +2,9 @@
 #include <array>
 
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/differentiator.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace hstujit {

@@ -6,8 +6,8 @@
 // sum((r - c) * y) = sum(r * y) - c * sum(y). So they belong to the round of the correction, and no round is added.
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 
 namespace hstujit {
 

@@ -1,7 +1,7 @@
-// hstu.attention -> func.func @mask_valid, @score; hstu.gemm -> func.func @epilogue.
+// hstu.attention -> func.func @score; hstu.gemm -> func.func @epilogue.
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 
 namespace hstujit {
 
@@ -29,7 +29,6 @@ struct OutlineRegions : mlir::PassWrapper<OutlineRegions, mlir::OperationPass<ml
   void runOnOperation() override {
     for (auto attention : llvm::make_early_inc_range(getOperation().getOps<hstu::AttentionOp>())) {
       mlir::OpBuilder builder(attention);
-      outline(builder, attention.getMaskRegion(), kMaskValid, {"row", "col", "n", "t"}, "valid");
       llvm::SmallVector<llvm::StringRef> score = {"x", "row", "col", "n", "t", "head"};
       llvm::append_range(score, attention.getScalars().getAsValueRange<mlir::StringAttr>());
       outline(builder, attention.getScoreRegion(), kScore, score, "y");

@@ -1,7 +1,7 @@
 // The passes over the IR of one operator, and their order.
 //
-// Before: one hstu operator with its regions. After: one func.func per region function of docs/generated-source.md
-// (mask_valid, mask_tile, mask_columns, mask_rows, mask_row_bits, mask_column_bits, score, score_grad; those of
+// Before: one hstu operator with its regions, and functions of a mask (compiler/ir/mask_functions.h). After: one
+// func.func per region function of docs/generated-source.md (those of the mask, score, score_grad; those of
 // row_functions.h). Backends print or lower these functions.
 #pragma once
 
@@ -14,19 +14,10 @@
 
 namespace hstujit {
 
-// Replaces hstu.flag by the attribute of that name of the operator around it.
-std::unique_ptr<mlir::Pass> create_bind_flags_pass();
-// The operator's regions become functions: mask_valid, score. The operator is gone afterwards.
+// The operator's regions become functions: score, epilogue. The operator is gone afterwards.
 std::unique_ptr<mlir::Pass> create_outline_regions_pass();
 // Rewrites arith and math as a person would write them; runs the canonicalization patterns of the dialects too.
 std::unique_ptr<mlir::Pass> create_simplify_pass();
-// mask_valid over intervals: mask_tile(r0, r1, c0, c1, n, t) -> (full, visible).
-std::unique_ptr<mlir::Pass> create_lift_tile_pass();
-// mask_valid solved for one coordinate: mask_columns(r0, r1, n, t) -> (lo, hi) and mask_rows(c0, c1, n, t) -> (lo, hi).
-std::unique_ptr<mlir::Pass> create_derive_ranges_pass();
-// mask_valid for 32 pairs at once: mask_row_bits(row, c0, n, t), whose bit i says of the column c0 + i what mask_valid
-// says, and mask_column_bits(col, r0, n, t), which says it of the row r0 + i.
-std::unique_ptr<mlir::Pass> create_lift_bits_pass();
 // score and its derivative with respect to x: score_grad(x, ..., alpha) -> (y, dy).
 std::unique_ptr<mlir::Pass> create_differentiate_pass();
 

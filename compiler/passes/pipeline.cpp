@@ -1,7 +1,7 @@
 #include "compiler/ir/diagnostics.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/family_passes.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -29,7 +29,6 @@ Status run_passes(mlir::ModuleOp module, Direction direction) {
   if (module.getBody()->empty()) return {};
   const DiagnosticCollector diagnostics(*module.getContext());
   mlir::PassManager manager(module.getContext());
-  manager.addPass(create_bind_flags_pass());
   const auto& families = family_passes();
   const auto family = llvm::find_if(families, [&](const FamilyPasses& f) { return has_operator_of(module, f.family); });
   if (family != families.end()) {

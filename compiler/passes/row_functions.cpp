@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 
 namespace hstujit {
 

@@ -1,9 +1,8 @@
 // Rewrites that make regions cheap and their text plain. Index arithmetic does not overflow, with any parameters and
 // in any order of terms: all numbers in it are at most kMaxSeqLen or small (compiler/spec/limits.h).
 #include "compiler/ir/ops.h"
-#include "compiler/passes/intervals.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"

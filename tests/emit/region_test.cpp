@@ -5,7 +5,7 @@
 #include "compiler/emit/expression.h"
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/region_printer.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"

@@ -35,6 +35,7 @@ constexpr Allowed kAllowed[] = {
     {"Lengths7rows_of", "compiler/spec/lengths.cpp", "the same"},
     {"find_skeleton", "compiler/plan/registry.cpp", "by name; the skeleton itself is the digest's"},
     {"capability", "/device_spec.cpp", "of the arch, which the key has"},
+    {"to_text", "expression/text.cpp", "of a mask, which the key has"},
     {"meant_", "/aliases.cpp", "messages"},
     {"is_launch_argument", "/aliases.cpp", "the same"},
     {"is_tunable", "/aliases.cpp", "the same"},

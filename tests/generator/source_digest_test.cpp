@@ -216,8 +216,12 @@ TEST_F(SourceDigestTest, WhatAllHaveInCommonChangesAll) {
 }
 
 TEST_F(SourceDigestTest, TheMaskChangesItsOperators) {
-  append("compiler/ir/attention.cpp");
-  EXPECT_EQ(changed(), std::set<std::string>({"operator delta_hstu_attention", "operator hstu_attention"}));
+  for (const char* path : {"compiler/ir/attention.cpp", "compiler/ir/mask_functions.cpp"}) {
+    const std::string text = read(path);
+    append(path);
+    EXPECT_EQ(changed(), std::set<std::string>({"operator delta_hstu_attention", "operator hstu_attention"})) << path;
+    write(path, text);
+  }
   const auto other = digest_sources(root(), "another version");
   ASSERT_TRUE(other.ok());
   for (const auto& [name, digest] : digests_of(*other)) {
@@ -250,7 +254,7 @@ TEST_F(SourceDigestTest, MovedFilesChangeNothing) {
   move("templates/attention/sm90", "templates/attention/hopper");
   move("templates/attention/host", "templates/attention/shared/host");
   for (const char* type : {".h", ".cpp"}) {
-    move("compiler/passes/spans" + std::string(type), "compiler/passes/ranges/of_regions" + std::string(type));
+    move("compiler/passes/transposer" + std::string(type), "compiler/passes/rows/turned" + std::string(type));
   }
   move("compiler/spec/operators", "compiler/spec/all_operators");
   const GeneratorSources moved = sources();
@@ -274,6 +278,7 @@ TEST_F(SourceDigestTest, TheWholeGeneratorIsInEveryDigest) {
       {"compiler/ir/expression.", "of operators"},
       {"compiler/ir/gemm_builder.", "of operators"},
       {"compiler/ir/jagged_sides.", "of operators"},
+      {"compiler/ir/mask_functions.", "of operators"},
       {"compiler/ir/positions.", "of operators"},
       {"compiler/ir/row_builder.", "of operators"},
       {"compiler/ir/row_index.", "of operators"},

@@ -83,20 +83,5 @@ TEST(Dialect, RejectsRegionsOfOtherTypes) {
   EXPECT_FALSE(mlir::parseSourceString<mlir::ModuleOp>(text, context.get()));
 }
 
-TEST(Passes, FlagWithoutAttributeFails) {
-  const auto context = make_context();
-  const auto module = build_module(*context, HstuAttentionSpec(attention_params()));
-  ASSERT_TRUE(module.ok());
-  std::string text = to_text(**module);
-  const size_t place = text.find("hstu.flag \"causal\"");
-  ASSERT_NE(place, std::string::npos);
-  text.replace(place, 18, "hstu.flag \"casual\"");
-  const auto changed = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
-  ASSERT_TRUE(changed);
-  const Status status = run_passes(*changed);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("casual"), std::string::npos) << status.message();
-}
-
 }  // namespace
 }  // namespace hstujit

@@ -4,10 +4,8 @@
 #include <random>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/region_functions.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 #include "tests/passes/attention_cases.h"
 #include "tests/passes/evaluate.h"
 
@@ -67,29 +65,6 @@ TEST(MaskBits, EqualMaskEverywhere) {
       }
     }
   }
-}
-
-// A comparison of two values of the row has no word; what other templates need is there all the same.
-TEST(MaskBits, AreLeftOutWhereAnOperationHasNoRule) {
-  const auto context = make_context();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
-    func.func @mask_valid(%row: index {hstu.name = "row"}, %col: index {hstu.name = "col"},
-                          %n: index {hstu.name = "n"}, %t: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
-      %c64 = arith.constant 64 : index
-      %tile = arith.divsi %row, %c64 : index
-      %first = arith.muli %tile, %c64 : index
-      %begins = arith.cmpi eq, %first, %row : index
-      %inside = arith.cmpi slt, %col, %n : index
-      %valid = arith.andi %begins, %inside : i1
-      return %valid : i1
-    })",
-                                                        context.get());
-  ASSERT_TRUE(module);
-  mlir::PassManager manager(context.get());
-  manager.addPass(create_lift_bits_pass());
-  ASSERT_TRUE(succeeded(manager.run(*module)));
-  EXPECT_TRUE(module->lookupSymbol(kMaskRowBits)) << "the row is known there";
-  EXPECT_FALSE(module->lookupSymbol(kMaskColumnBits));
 }
 
 TEST(Mask, TrivialOnlyWithoutMask) {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/philox.h"
 #include "tests/golden/golden.h"
 #include "tests/passes/build_row.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/passes/attention_cases.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "tests/passes/attention_cases.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "compiler/emit/region_printer.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/nvrtc/nvrtc.h"
-#include "compiler/passes/region_functions.h"
 #include "compiler/plan/search_space.h"
 #include "mlir/IR/Verifier.h"
 #include "tests/nvrtc/kept_results.h"

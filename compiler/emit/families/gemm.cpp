@@ -1,7 +1,7 @@
 // `struct Epilogue`.
 #include "compiler/emit/family_printer.h"
 #include "compiler/emit/gemm_printer.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 
 namespace hstujit {
 

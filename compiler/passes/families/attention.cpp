@@ -1,4 +1,4 @@
-// Masks and scores: functions of pairs, of which the functions over tiles and the derivatives follow.
+// Functions of masks, and scores with their derivatives.
 #include "compiler/passes/family_passes.h"
 #include "compiler/passes/passes.h"
 
@@ -8,9 +8,6 @@ namespace hstujit {
 void add_attention_passes(mlir::PassManager& manager, Direction /*direction*/) {
   manager.addPass(create_outline_regions_pass());
   add_simplification(manager);
-  manager.addPass(create_lift_tile_pass());
-  manager.addPass(create_derive_ranges_pass());
-  manager.addPass(create_lift_bits_pass());
   manager.addPass(create_differentiate_pass());
   add_simplification(manager);
   add_simplification(manager);

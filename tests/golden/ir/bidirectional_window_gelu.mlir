@@ -1,11 +1,11 @@
 module {
   func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
     %c128 = arith.constant 128 : index
-    %0 = arith.subi %arg0, %arg1 : index
-    %1 = math.absi %0 : index
-    %2 = arith.cmpi sle, %1, %c128 : index
-    %3 = arith.cmpi slt, %arg1, %arg2 : index
-    %4 = arith.andi %2, %3 : i1
+    %0 = arith.cmpi slt, %arg1, %arg2 : index
+    %1 = arith.subi %arg0, %arg1 : index
+    %2 = math.absi %1 : index
+    %3 = arith.cmpi sle, %2, %c128 : index
+    %4 = arith.andi %3, %0 : i1
     return %4 : i1
   }
   func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
@@ -25,16 +25,6 @@ module {
     %11 = arith.andi %7, %9 : i1
     %12 = arith.andi %8, %10 : i1
     return %11, %12 : i1, i1
-  }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 0.707106769 : f32
-    %cst_0 = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.mulf %0, %cst_0 : f32
-    %2 = arith.mulf %0, %cst : f32
-    %3 = math.erf %2 : f32
-    %4 = math.fma %1, %3, %1 : f32
-    return %4 : f32
   }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c129 = arith.constant 129 : index
@@ -59,8 +49,8 @@ module {
     return %3, %5 : index, index
   }
   func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c129 = arith.constant 129 : index
     %c-1_i32 = arith.constant -1 : i32
+    %c129 = arith.constant 129 : index
     %c128 = arith.constant 128 : index
     %0 = arith.subi %arg0, %c128 : index
     %1 = arith.subi %0, %arg1 : index
@@ -77,8 +67,8 @@ module {
     return %11 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c-128 = arith.constant -128 : index
     %c0_i32 = arith.constant 0 : i32
+    %c-128 = arith.constant -128 : index
     %c-1_i32 = arith.constant -1 : i32
     %c129 = arith.constant 129 : index
     %0 = arith.addi %arg0, %c129 : index
@@ -93,6 +83,16 @@ module {
     %9 = arith.select %8, %c-1_i32, %c0_i32 : i32
     %10 = arith.andi %7, %9 : i32
     return %10 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 0.707106769 : f32
+    %cst_0 = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
+    %1 = arith.mulf %0, %cst_0 : f32
+    %2 = arith.mulf %0, %cst : f32
+    %3 = math.erf %2 : f32
+    %4 = math.fma %1, %3, %1 : f32
+    return %4 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.797884583 : f32

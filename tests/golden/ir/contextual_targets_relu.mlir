@@ -48,15 +48,9 @@ module {
     %27 = arith.andi %23, %25 : i1
     return %26, %27 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maximumf %0, %cst : f32
-    return %1 : f32
-  }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
-    %c0 = arith.constant 0 : index
     %c6 = arith.constant 6 : index
+    %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %0 = arith.addi %arg1, %c1 : index
     %1 = arith.subi %arg2, %arg3 : index
@@ -90,17 +84,17 @@ module {
     %2 = arith.cmpi sge, %0, %c6 : index
     %3 = arith.andi %1, %2 : i1
     %4 = arith.addi %arg1, %c1 : index
-    %5 = arith.select %3, %arg2, %c0 : index
-    %6 = arith.maxsi %5, %4 : index
-    %7 = arith.minsi %6, %arg2 : index
-    %8 = arith.maxsi %arg0, %c0 : index
-    %9 = arith.cmpi slt, %8, %7 : index
-    %10 = arith.select %9, %arg0, %arg2 : index
-    %11 = arith.select %9, %6, %c0 : index
-    %12 = arith.select %3, %c0, %arg2 : index
+    %5 = arith.select %3, %c0, %arg2 : index
+    %6 = arith.select %3, %arg2, %c0 : index
+    %7 = arith.maxsi %6, %4 : index
+    %8 = arith.minsi %7, %arg2 : index
+    %9 = arith.maxsi %arg0, %c0 : index
+    %10 = arith.cmpi slt, %9, %8 : index
+    %11 = arith.select %10, %arg0, %arg2 : index
+    %12 = arith.select %10, %7, %c0 : index
     %13 = arith.select %3, %c6, %c0 : index
-    %14 = arith.minsi %10, %12 : index
-    %15 = arith.maxsi %11, %13 : index
+    %14 = arith.minsi %11, %5 : index
+    %15 = arith.maxsi %12, %13 : index
     %16 = arith.cmpi slt, %arg0, %arg2 : index
     %17 = arith.maxsi %14, %c0 : index
     %18 = arith.minsi %15, %arg2 : index
@@ -140,8 +134,8 @@ module {
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c1 = arith.constant 1 : index
-    %c0_i32 = arith.constant 0 : i32
     %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
     %c6 = arith.constant 6 : index
     %0 = arith.subi %arg0, %arg1 : index
     %1 = hstu.bits_from %0
@@ -166,6 +160,12 @@ module {
     %20 = arith.select %19, %c-1_i32, %c0_i32 : i32
     %21 = arith.andi %18, %20 : i32
     return %21 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
+    %1 = arith.maximumf %0, %cst : f32
+    return %1 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 0.000000e+00 : f32

@@ -8,13 +8,6 @@ module {
     %1 = arith.cmpi slt, %arg2, %arg4 : index
     return %0, %1 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 0.000000e+00 : f32
-    %0 = arith.mulf %arg0, %arg6 : f32
-    %1 = arith.maximumf %0, %cst : f32
-    %2 = arith.mulf %1, %1 : f32
-    return %2 : f32
-  }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c0 = arith.constant 0 : index
     return %c0, %arg2 : index, index
@@ -33,11 +26,18 @@ module {
     return %2 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c0_i32 = arith.constant 0 : i32
     %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
     %0 = arith.cmpi slt, %arg0, %arg2 : index
     %1 = arith.select %0, %c-1_i32, %c0_i32 : i32
     return %1 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %0 = arith.mulf %arg0, %arg6 : f32
+    %1 = arith.maximumf %0, %cst : f32
+    %2 = arith.mulf %1, %1 : f32
+    return %2 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 2.000000e+00 : f32

@@ -1,133 +1,118 @@
 module {
-  hstu.attention <{alignment = 16 : i64, attn_dim = 64 : i64, causal = true, contextual_seq_len = 0 : i64, dtype = "bf16", full_mask = false, heads = 2 : i64, hidden_dim = 64 : i64, max_attn_len = 0 : i64, min_full_attn_seq_len = 0 : i64, num_targets = true, offsets_dtype = "int64", precision = "tf32", scalars = ["alpha"], score = "silu", sla_k1 = 0 : i64, sla_k2 = 0 : i64, target_group_size = 1 : i64}> mask {
-  ^bb0(%arg0: index, %arg1: index, %arg2: index, %arg3: index):
-    %0 = hstu.flag "causal" : i1
-    %1 = hstu.flag "num_targets" : i1
-    %2 = hstu.flag "contextual_seq_len" : index
-    %c0 = arith.constant 0 : index
-    %3 = arith.cmpi sgt, %2, %c0 : index
-    %4 = arith.subi %arg2, %arg3 : index
-    %5 = arith.select %1, %4, %arg2 : index
-    %6 = arith.cmpi sle, %2, %5 : index
-    %true = arith.constant true
-    %7 = arith.xori %3, %true : i1
-    %8 = arith.ori %7, %6 : i1
-    %9 = arith.cmpi slt, %arg1, %5 : index
+  func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi slt, %arg1, %0 : index
+    %2 = arith.cmpi sle, %arg1, %arg0 : index
+    %3 = arith.cmpi eq, %arg0, %arg1 : index
+    %4 = arith.ori %1, %3 : i1
+    %5 = arith.andi %2, %4 : i1
+    %6 = arith.cmpi slt, %arg1, %arg2 : index
+    %7 = arith.andi %5, %6 : i1
+    return %7 : i1
+  }
+  func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
+    %0 = arith.cmpi sle, %arg3, %arg0 : index
+    %1 = arith.cmpi sle, %arg2, %arg1 : index
+    %2 = arith.subi %arg4, %arg5 : index
+    %3 = arith.cmpi slt, %arg3, %2 : index
+    %4 = arith.cmpi slt, %arg2, %2 : index
+    %5 = arith.cmpi sle, %arg1, %arg2 : index
+    %6 = arith.cmpi sge, %arg0, %arg3 : index
+    %7 = arith.andi %6, %5 : i1
+    %8 = arith.cmpi sge, %arg1, %arg2 : index
+    %9 = arith.cmpi sle, %arg0, %arg3 : index
     %10 = arith.andi %9, %8 : i1
-    %11 = arith.cmpi slt, %arg0, %5 : index
-    %12 = arith.andi %11, %8 : i1
-    %c0_0 = arith.constant 0 : index
-    %13 = hstu.flag "sla_k2" : index
-    %14 = arith.cmpi sgt, %13, %c0_0 : index
-    %c0_1 = arith.constant 0 : index
-    %15 = hstu.flag "sla_k1" : index
-    %16 = arith.cmpi sgt, %15, %c0_1 : index
-    %17 = arith.ori %16, %14 : i1
-    %18 = arith.cmpi slt, %arg0, %2 : index
-    %19 = arith.andi %18, %10 : i1
-    %20 = arith.andi %3, %19 : i1
-    %21 = hstu.flag "max_attn_len" : index
-    %c0_2 = arith.constant 0 : index
+    %11 = arith.ori %3, %7 : i1
+    %12 = arith.ori %4, %10 : i1
+    %13 = arith.andi %0, %11 : i1
+    %14 = arith.andi %1, %12 : i1
+    %15 = arith.cmpi slt, %arg3, %arg4 : index
+    %16 = arith.cmpi slt, %arg2, %arg4 : index
+    %17 = arith.andi %13, %15 : i1
+    %18 = arith.andi %14, %16 : i1
+    return %17, %18 : i1, i1
+  }
+  func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c1 = arith.constant 1 : index
-    %22 = arith.subi %arg0, %2 : index
-    %23 = arith.addi %22, %c1 : index
-    %24 = arith.maxsi %23, %c0_2 : index
-    %25 = arith.select %3, %24, %arg0 : index
-    %c1_3 = arith.constant 1 : index
-    %26 = arith.subi %5, %2 : index
-    %27 = arith.addi %26, %c1_3 : index
-    %28 = arith.select %3, %27, %5 : index
-    %29 = arith.minsi %25, %28 : index
-    %30 = arith.select %1, %29, %25 : index
-    %true_4 = arith.constant true
-    %31 = arith.xori %0, %true_4 : i1
-    %32 = arith.andi %1, %31 : i1
-    %c0_5 = arith.constant 0 : index
-    %c1_6 = arith.constant 1 : index
-    %33 = arith.subi %arg1, %2 : index
-    %34 = arith.addi %33, %c1_6 : index
-    %35 = arith.maxsi %34, %c0_5 : index
-    %36 = arith.select %3, %35, %arg1 : index
-    %c1_7 = arith.constant 1 : index
-    %37 = arith.subi %5, %2 : index
-    %38 = arith.addi %37, %c1_7 : index
-    %39 = arith.select %3, %38, %5 : index
-    %40 = arith.minsi %36, %39 : index
-    %41 = arith.select %32, %40, %36 : index
-    %42 = arith.subi %30, %41 : index
-    %43 = math.absi %42 : index
-    %44 = arith.select %0, %42, %43 : index
-    %45 = hstu.flag "min_full_attn_seq_len" : index
-    %c1_8 = arith.constant 1 : index
-    %46 = arith.subi %5, %2 : index
-    %47 = arith.addi %46, %c1_8 : index
-    %48 = arith.select %3, %47, %5 : index
-    %49 = arith.subi %48, %45 : index
-    %50 = arith.cmpi sge, %30, %49 : index
-    %c0_9 = arith.constant 0 : index
-    %51 = arith.cmpi sgt, %45, %c0_9 : index
-    %52 = arith.andi %51, %50 : i1
-    %53 = arith.cmpi sle, %44, %21 : index
-    %54 = arith.ori %53, %52 : i1
-    %c0_10 = arith.constant 0 : index
-    %55 = arith.cmpi eq, %21, %c0_10 : index
-    %56 = arith.ori %55, %54 : i1
-    %57 = arith.cmpi sle, %arg1, %arg0 : index
-    %true_11 = arith.constant true
-    %58 = arith.xori %0, %true_11 : i1
-    %59 = arith.ori %58, %57 : i1
-    %60 = arith.ori %1, %3 : i1
-    %true_12 = arith.constant true
-    %61 = arith.xori %0, %true_12 : i1
-    %62 = arith.andi %61, %12 : i1
-    %63 = arith.ori %10, %62 : i1
-    %true_13 = arith.constant true
-    %64 = arith.xori %60, %true_13 : i1
-    %65 = arith.ori %64, %63 : i1
-    %66 = hstu.flag "target_group_size" : index
-    %c1_14 = arith.constant 1 : index
-    %67 = arith.cmpi sgt, %66, %c1_14 : index
-    %68 = arith.andi %1, %67 : i1
-    %c0_15 = arith.constant 0 : index
-    %69 = arith.subi %arg0, %5 : index
-    %70 = arith.maxsi %69, %c0_15 : index
-    %71 = arith.divsi %70, %66 : index
-    %72 = arith.muli %71, %66 : index
-    %73 = arith.addi %72, %5 : index
-    %74 = arith.cmpi sle, %arg1, %arg0 : index
-    %75 = arith.minsi %73, %arg0 : index
-    %76 = arith.cmpi sge, %arg1, %75 : index
-    %77 = arith.andi %76, %74 : i1
-    %78 = arith.cmpi eq, %arg0, %arg1 : index
-    %79 = arith.select %68, %77, %78 : i1
-    %80 = arith.ori %65, %79 : i1
-    %81 = arith.andi %59, %80 : i1
-    %82 = arith.andi %81, %56 : i1
-    %83 = arith.ori %82, %20 : i1
-    %c0_16 = arith.constant 0 : index
-    %84 = arith.maxsi %5, %c0_16 : index
-    %85 = hstu.flag "sla_k2" : index
-    %86 = arith.maxsi %85, %2 : index
-    %87 = arith.cmpi slt, %arg1, %86 : index
-    %88 = hstu.flag "sla_k1" : index
-    %89 = arith.subi %arg0, %88 : index
-    %90 = arith.cmpi sgt, %arg1, %89 : index
-    %91 = arith.ori %87, %90 : i1
-    %92 = arith.cmpi sle, %arg1, %arg0 : index
-    %93 = arith.andi %92, %91 : i1
-    %94 = arith.cmpi slt, %arg0, %84 : index
-    %95 = arith.andi %94, %93 : i1
-    %96 = arith.cmpi slt, %arg1, %84 : index
-    %97 = arith.cmpi sge, %arg0, %84 : index
-    %98 = arith.andi %97, %96 : i1
-    %99 = arith.ori %95, %98 : i1
-    %100 = arith.select %17, %99, %83 : i1
-    %101 = hstu.flag "full_mask" : i1
-    %102 = arith.ori %101, %100 : i1
-    %103 = arith.cmpi slt, %arg1, %arg2 : index
-    %104 = arith.andi %102, %103 : i1
-    hstu.yield %104 : i1
-  } score {
+    %0 = arith.addi %arg1, %c1 : index
+    %1 = arith.subi %arg2, %arg3 : index
+    %2 = arith.subi %1, %c1 : index
+    %c0 = arith.constant 0 : index
+    %3 = arith.cmpi sgt, %arg2, %arg3 : index
+    %4 = arith.select %3, %c0, %arg2 : index
+    %5 = arith.select %3, %1, %c0 : index
+    %6 = arith.minsi %4, %arg0 : index
+    %7 = arith.maxsi %5, %0 : index
+    %8 = arith.subi %arg2, %c1 : index
+    %9 = arith.minsi %0, %arg2 : index
+    %10 = arith.maxsi %6, %c0 : index
+    return %10, %9 : index, index
+  }
+  func.func @mask_rows(%arg0: index {hstu.name = "c0"}, %arg1: index {hstu.name = "c1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
+    %0 = arith.subi %arg2, %arg3 : index
+    %1 = arith.cmpi slt, %arg1, %0 : index
+    %2 = arith.cmpi slt, %arg0, %0 : index
+    %c1 = arith.constant 1 : index
+    %3 = arith.addi %arg1, %c1 : index
+    %c0 = arith.constant 0 : index
+    %4 = arith.select %2, %c0, %arg2 : index
+    %5 = arith.select %2, %arg2, %c0 : index
+    %6 = arith.minsi %4, %arg0 : index
+    %7 = arith.maxsi %5, %3 : index
+    %8 = arith.cmpi slt, %arg1, %arg2 : index
+    %9 = arith.cmpi slt, %arg0, %arg2 : index
+    %10 = arith.maxsi %arg0, %c0 : index
+    %11 = arith.minsi %7, %arg2 : index
+    %12 = arith.select %9, %11, %c0 : index
+    return %10, %12 : index, index
+  }
+  func.func @mask_row_bits(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "c0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %c1 = arith.constant 1 : index
+    %0 = arith.addi %arg0, %c1 : index
+    %1 = arith.subi %0, %arg1 : index
+    %2 = hstu.bits_from %1
+    %c-1_i32 = arith.constant -1 : i32
+    %3 = arith.xori %2, %c-1_i32 : i32
+    %4 = arith.subi %arg2, %arg3 : index
+    %5 = arith.subi %4, %arg1 : index
+    %6 = hstu.bits_from %5
+    %c-1_i32_0 = arith.constant -1 : i32
+    %7 = arith.xori %6, %c-1_i32_0 : i32
+    %8 = arith.subi %arg0, %arg1 : index
+    %9 = hstu.bits_from %8
+    %10 = arith.andi %9, %3 : i32
+    %11 = arith.ori %7, %10 : i32
+    %12 = arith.andi %3, %11 : i32
+    %13 = arith.subi %arg2, %arg1 : index
+    %14 = hstu.bits_from %13
+    %c-1_i32_1 = arith.constant -1 : i32
+    %15 = arith.xori %14, %c-1_i32_1 : i32
+    %16 = arith.andi %12, %15 : i32
+    return %16 : i32
+  }
+  func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
+    %0 = arith.subi %arg0, %arg1 : index
+    %1 = hstu.bits_from %0
+    %2 = arith.subi %arg2, %arg3 : index
+    %3 = arith.cmpi slt, %arg0, %2 : index
+    %c0_i32 = arith.constant 0 : i32
+    %c-1_i32 = arith.constant -1 : i32
+    %4 = arith.select %3, %c-1_i32, %c0_i32 : i32
+    %c1 = arith.constant 1 : index
+    %5 = arith.addi %arg0, %c1 : index
+    %6 = arith.subi %5, %arg1 : index
+    %7 = hstu.bits_from %6
+    %c-1_i32_0 = arith.constant -1 : i32
+    %8 = arith.xori %7, %c-1_i32_0 : i32
+    %9 = arith.andi %1, %8 : i32
+    %10 = arith.ori %4, %9 : i32
+    %11 = arith.andi %1, %10 : i32
+    %12 = arith.cmpi slt, %arg0, %arg2 : index
+    %13 = arith.select %12, %c-1_i32, %c0_i32 : i32
+    %14 = arith.andi %11, %13 : i32
+    return %14 : i32
+  }
+  hstu.attention ["alpha"] score {
   ^bb0(%arg0: f32, %arg1: index, %arg2: index, %arg3: index, %arg4: index, %arg5: index, %arg6: f32):
     %0 = arith.mulf %arg0, %arg6 : f32
     %cst = arith.constant 5.000000e-01 : f32
@@ -135,5 +120,5 @@ module {
     %2 = math.tanh %1 : f32
     %3 = math.fma %1, %2, %1 : f32
     hstu.yield %3 : f32
-  } {attn_scale = "none", dattn_scale = true, drab = true, rab_heads = 0 : i64}
+  }
 }

@@ -1,7 +1,7 @@
 module {
   func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
-    %c16 = arith.constant 16 : index
     %c128 = arith.constant 128 : index
+    %c16 = arith.constant 16 : index
     %c0 = arith.constant 0 : index
     %0 = arith.subi %arg2, %arg3 : index
     %1 = arith.cmpi sle, %arg1, %arg0 : index
@@ -56,14 +56,6 @@ module {
     %28 = arith.andi %24, %26 : i1
     %29 = arith.andi %25, %27 : i1
     return %28, %29 : i1, i1
-  }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg6, %cst : f32
-    %1 = arith.mulf %arg0, %0 : f32
-    %2 = math.tanh %1 : f32
-    %3 = math.fma %cst, %2, %cst : f32
-    return %3 : f32
   }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c-127 = arith.constant -127 : index
@@ -136,8 +128,8 @@ module {
     %c-127 = arith.constant -127 : index
     %c16 = arith.constant 16 : index
     %c1 = arith.constant 1 : index
-    %c0_i32 = arith.constant 0 : i32
     %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
     %c0 = arith.constant 0 : index
     %0 = arith.subi %arg2, %arg3 : index
     %1 = arith.maxsi %0, %c0 : index
@@ -199,6 +191,14 @@ module {
     %21 = arith.select %20, %c-1_i32, %c0_i32 : i32
     %22 = arith.andi %19, %21 : i32
     return %22 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg6, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %cst, %2, %cst : f32
+    return %3 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32

@@ -53,14 +53,6 @@ module {
     %28 = arith.andi %24, %26 : i1
     return %27, %28 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg6, %cst : f32
-    %1 = arith.mulf %arg0, %0 : f32
-    %2 = math.tanh %1 : f32
-    %3 = math.fma %1, %2, %1 : f32
-    return %3 : f32
-  }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c4 = arith.constant 4 : index
     %c0 = arith.constant 0 : index
@@ -90,9 +82,9 @@ module {
   }
   func.func @mask_rows(%arg0: index {hstu.name = "c0"}, %arg1: index {hstu.name = "c1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c1 = arith.constant 1 : index
-    %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c4 = arith.constant 4 : index
+    %c0 = arith.constant 0 : index
     %0 = arith.subi %arg2, %arg3 : index
     %1 = arith.cmpi slt, %arg0, %0 : index
     %2 = arith.subi %arg1, %0 : index
@@ -163,11 +155,11 @@ module {
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c1 = arith.constant 1 : index
-    %c0 = arith.constant 0 : index
     %c3 = arith.constant 3 : index
     %c4 = arith.constant 4 : index
-    %c0_i32 = arith.constant 0 : i32
+    %c0 = arith.constant 0 : index
     %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
     %0 = arith.subi %arg0, %arg1 : index
     %1 = hstu.bits_from %0
     %2 = arith.subi %arg2, %arg3 : index
@@ -199,6 +191,14 @@ module {
     %28 = arith.select %27, %c-1_i32, %c0_i32 : i32
     %29 = arith.andi %26, %28 : i32
     return %29 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg6, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %1, %2, %1 : f32
+    return %3 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32

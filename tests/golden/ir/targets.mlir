@@ -32,14 +32,6 @@ module {
     %18 = arith.andi %14, %16 : i1
     return %17, %18 : i1, i1
   }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg6, %cst : f32
-    %1 = arith.mulf %arg0, %0 : f32
-    %2 = math.tanh %1 : f32
-    %3 = math.fma %1, %2, %1 : f32
-    return %3 : f32
-  }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -89,8 +81,8 @@ module {
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
     %c1 = arith.constant 1 : index
-    %c0_i32 = arith.constant 0 : i32
     %c-1_i32 = arith.constant -1 : i32
+    %c0_i32 = arith.constant 0 : i32
     %0 = arith.subi %arg0, %arg1 : index
     %1 = hstu.bits_from %0
     %2 = arith.subi %arg2, %arg3 : index
@@ -107,6 +99,14 @@ module {
     %13 = arith.select %12, %c-1_i32, %c0_i32 : i32
     %14 = arith.andi %11, %13 : i32
     return %14 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg6, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %1, %2, %1 : f32
+    return %3 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32

@@ -2,15 +2,15 @@ module {
   func.func @mask_valid(%arg0: index {hstu.name = "row"}, %arg1: index {hstu.name = "col"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i1 {hstu.name = "valid"}) {
     %c64 = arith.constant 64 : index
     %c256 = arith.constant 256 : index
-    %0 = arith.subi %arg0, %arg1 : index
-    %1 = arith.subi %arg2, %c64 : index
-    %2 = arith.cmpi sge, %arg0, %1 : index
-    %3 = arith.cmpi sle, %0, %c256 : index
-    %4 = arith.ori %3, %2 : i1
-    %5 = arith.cmpi sle, %arg1, %arg0 : index
-    %6 = arith.andi %5, %4 : i1
-    %7 = arith.cmpi slt, %arg1, %arg2 : index
-    %8 = arith.andi %6, %7 : i1
+    %0 = arith.cmpi slt, %arg1, %arg2 : index
+    %1 = arith.subi %arg0, %arg1 : index
+    %2 = arith.subi %arg2, %c64 : index
+    %3 = arith.cmpi sge, %arg0, %2 : index
+    %4 = arith.cmpi sle, %1, %c256 : index
+    %5 = arith.ori %4, %3 : i1
+    %6 = arith.cmpi sle, %arg1, %arg0 : index
+    %7 = arith.andi %6, %5 : i1
+    %8 = arith.andi %7, %0 : i1
     return %8 : i1
   }
   func.func @mask_tile(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "c0"}, %arg3: index {hstu.name = "c1"}, %arg4: index {hstu.name = "n"}, %arg5: index {hstu.name = "t"}) -> (i1 {hstu.name = "full"}, i1 {hstu.name = "visible"}) {
@@ -34,14 +34,6 @@ module {
     %15 = arith.andi %11, %13 : i1
     %16 = arith.andi %12, %14 : i1
     return %15, %16 : i1, i1
-  }
-  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
-    %cst = arith.constant 5.000000e-01 : f32
-    %0 = arith.mulf %arg6, %cst : f32
-    %1 = arith.mulf %arg0, %0 : f32
-    %2 = math.tanh %1 : f32
-    %3 = math.fma %1, %2, %1 : f32
-    return %3 : f32
   }
   func.func @mask_columns(%arg0: index {hstu.name = "r0"}, %arg1: index {hstu.name = "r1"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (index {hstu.name = "lo"}, index {hstu.name = "hi"}) {
     %c0 = arith.constant 0 : index
@@ -110,10 +102,10 @@ module {
     return %15 : i32
   }
   func.func @mask_column_bits(%arg0: index {hstu.name = "col"}, %arg1: index {hstu.name = "r0"}, %arg2: index {hstu.name = "n"}, %arg3: index {hstu.name = "t"}) -> (i32 {hstu.name = "bits"}) {
-    %c257 = arith.constant 257 : index
     %c0_i32 = arith.constant 0 : i32
     %c64 = arith.constant 64 : index
     %c-1_i32 = arith.constant -1 : i32
+    %c257 = arith.constant 257 : index
     %0 = arith.subi %arg0, %arg1 : index
     %1 = hstu.bits_from %0
     %2 = arith.addi %arg0, %c257 : index
@@ -129,6 +121,14 @@ module {
     %12 = arith.select %11, %c-1_i32, %c0_i32 : i32
     %13 = arith.andi %10, %12 : i32
     return %13 : i32
+  }
+  func.func @score(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}) {
+    %cst = arith.constant 5.000000e-01 : f32
+    %0 = arith.mulf %arg6, %cst : f32
+    %1 = arith.mulf %arg0, %0 : f32
+    %2 = math.tanh %1 : f32
+    %3 = math.fma %1, %2, %1 : f32
+    return %3 : f32
   }
   func.func @score_grad(%arg0: f32 {hstu.name = "x"}, %arg1: index {hstu.name = "row"}, %arg2: index {hstu.name = "col"}, %arg3: index {hstu.name = "n"}, %arg4: index {hstu.name = "t"}, %arg5: index {hstu.name = "head"}, %arg6: f32 {hstu.name = "alpha"}) -> (f32 {hstu.name = "y"}, f32 {hstu.name = "dy"}) {
     %cst = arith.constant 1.000000e+00 : f32

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/hstu.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 
 namespace hstujit {
 

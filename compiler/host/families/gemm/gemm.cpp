@@ -8,7 +8,7 @@
 
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/gemm_spec.h"
 #include "compiler/support/integers.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/hstu.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"

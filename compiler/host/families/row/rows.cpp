@@ -11,7 +11,7 @@
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
 #include "compiler/host/philox.h"
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/passes/row_functions.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/row_spec.h"

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "compiler/expression/bind.h"
+#include "compiler/expression/kernel_form.h"
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
 
 namespace hstujit {
@@ -21,6 +22,8 @@ SymbolValues numbers_of(const HstuAttentionParams& params) {
 }  // namespace
 
 Expression bound_mask(const HstuAttentionParams& params) { return bind_symbols(mask_of(params), numbers_of(params)); }
+
+Expression kernel_mask(const HstuAttentionParams& params) { return kernel_form(mask_of(params), numbers_of(params)); }
 
 Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t) {
   SymbolValues values = numbers_of(params);

@@ -9,7 +9,10 @@ namespace hstujit {
 // The mask of these parameters, of row, column, n and t.
 Expression bound_mask(const HstuAttentionParams& params);
 
-// The same for a sequence of n rows with t targets, 0 <= t <= n: an expression of row and column.
+// The same as kernels compute it: folded, otherwise as it is written.
+Expression kernel_mask(const HstuAttentionParams& params);
+
+// The mask for a sequence of n rows with t targets, 0 <= t <= n: an expression of row and column.
 Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t);
 
 }  // namespace hstujit

@@ -1,4 +1,4 @@
-#include "compiler/passes/region_functions.h"
+#include "compiler/ir/region_functions.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,21 @@
+// The functions of an attention operator's mask: mask_valid(row, col, n, t), and what is derived from its expression
+// (compiler/expression/derive.h):
+//
+//   mask_tile(r0, r1, c0, c1, n, t) -> (full, visible)   over the rows [r0, r1] and the columns [c0, c1]
+//   mask_columns(r0, r1, n, t) -> (lo, hi)               the columns [lo, hi) of [0, n) that some of the rows may see
+//   mask_rows(c0, c1, n, t) -> (lo, hi)                  the rows that may see some of the columns
+//   mask_row_bits(row, c0, n, t) -> word                 bit i says whether the row sees the column c0 + i
+//   mask_column_bits(col, r0, n, t) -> word              bit i says whether the row r0 + i sees the column
+//
+// A function of words is missing where an operation of the mask has no rule: pairs are then looked at one by one.
+#pragma once
+
+#include "compiler/expression/expression.h"
+#include "mlir/IR/Builders.h"
+
+namespace hstujit {
+
+// At the builder's place. `mask` is an expression of row, column, n and t in the form of kernels.
+void build_mask_functions(mlir::OpBuilder& builder, mlir::Location location, const Expression& mask);
+
+}  // namespace hstujit
