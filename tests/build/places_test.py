@@ -1,6 +1,6 @@
 """places_test.py CXX ARCHIVES SCRATCH: docs/adding-an-operator.md lists where a mask parameter, a score and an operand
-of attention are written. Nothing else of the library names one, and a parameter and an operand that are added in a copy
-of those files, and nowhere else, are read, part of the call, and masked and listed as they should be.
+of attention are written. Nothing else of the library names one, and one of each that is added in a copy of those files,
+and nowhere else, is read, part of the call, and in effect.
 
 The copy is compiled as one file and linked with the build's archives. Without them, as in builds for sanitizers, only
 names are looked at."""
@@ -17,23 +17,27 @@ FOLDERS = ("autotune_cache", "compiler", "include", "operations", "python/native
 RENDERED = {"include/hstujit/operators.hpp"}  # by `make docs`
 CXX, ARCHIVES, SCRATCH = (pathlib.Path(argument) for argument in sys.argv[1:4])
 
-# File, the line that the new one follows (or, with "^", precedes), the new one.
+# File, what stands there, and what takes its place.
 ADDED = [
-    (f"{ATTENTION}/params.h", "  int64_t sla_k2 = 0;", "  int64_t max_distance = 0;"),
-    (f"{ATTENTION}/params.h", 'field("sla_k2"',
-     'field("max_distance", &P::max_distance, "columns are at most so far from a row", 0, kMaxSeqLen),'),
-    (f"{ATTENTION}/mask.cpp", "^  return valid;",
-     "  if (p.max_distance > 0) valid = valid && std::abs(i - j) <= p.max_distance;"),
-    (f"{ATTENTION}/mask_expression.cpp", "^    return std::move(ops_).finish(valid);",
+    (f"{ATTENTION}/params.h", "  int64_t sla_k2 = 0;",
+     "  int64_t sla_k2 = 0;\n  int64_t max_distance = 0;\n  bool gate = false;"),
+    (f"{ATTENTION}/params.h", '        field("sla_k2"',
+     '        field("max_distance", &P::max_distance, "columns are at most so far from a row", 0, kMaxSeqLen),\n'
+     '        field("gate", &P::gate, "launches take gate, a number of each row"),\n'
+     '        field("sla_k2"'),
+    (f"{ATTENTION}/mask.cpp", "  return valid;",
+     "  if (p.max_distance > 0) valid = valid && std::abs(i - j) <= p.max_distance;\n  return valid;"),
+    (f"{ATTENTION}/mask_expression.cpp", "    return std::move(ops_).finish(valid);",
      "    const Term distance = number(\"max_distance\");\n"
      "    const Term near = ops_.le(ops_.abs(ops_.sub(row_, column_)), distance);\n"
      "    return std::move(ops_).finish(ops_.both(valid, ops_.either(ops_.eq(distance, zero()), near)));"),
-    (f"{ATTENTION}/call.cpp", '^"full_mask mask', '          "max_distance "'),
-    (f"{ATTENTION}/params.h", "  int64_t sla_k2 = 0;", "  bool gate = false;"),
-    (f"{ATTENTION}/params.h", 'field("sla_k2"', 'field("gate", &P::gate, "launches take gate, a number of each row"),'),
-    (f"{ATTENTION}/operands/declarations.cpp", "^  return operands;",
-     '  if (params.gate) add("gate", row_kind(), OperandUse::kScore, DataType::kFp32).doc = "of each row";'),
-    (f"{ATTENTION}/operands/call.cpp", '.presence("num_targets"', '.presence("gate", "gate")'),
+    (f"{ATTENTION}/call.cpp", '"precision causal', '"max_distance precision causal'),
+    (f"{ATTENTION}/params.h", 'kHstuScores = "', 'kHstuScores = "relu3 '),
+    (f"{ATTENTION}/own_score.cpp", "kNamedScores[] = {", 'kNamedScores[] = {{"relu3", "pow(relu(x), 3.0)"}, '),
+    (f"{ATTENTION}/operands/declarations.cpp", "  return operands;",
+     '  if (params.gate) add("gate", row_kind(), OperandUse::kScore, DataType::kFp32).doc = "of each row";\n'
+     "  return operands;"),
+    (f"{ATTENTION}/operands/call.cpp", '.presence("num_targets"', '.presence("gate", "gate").presence("num_targets"'),
 ]
 
 PROGRAM = f"""
@@ -47,6 +51,7 @@ PROGRAM = f"""
 #include "{ATTENTION}/operands/call.cpp"
 #include "{ATTENTION}/operands/declarations.cpp"
 #include "{ATTENTION}/own_mask.cpp"
+#include "{ATTENTION}/own_score.cpp"
 #include "{ATTENTION}/params.cpp"
 
 using namespace hstujit;
@@ -59,9 +64,10 @@ int fail(const char* what) {{
 int main() {{
   Mistakes mistakes;
   const Json json = {{{{"op", "hstu_attention"}}, {{"heads", 2}}, {{"attn_dim", 64}}, {{"hidden_dim", 64}},
-                     {{"max_distance", 3}}, {{"gate", true}}}};
+                     {{"max_distance", 3}}, {{"gate", true}}, {{"score", "pow(relu(x), 3.0)"}}}};
   const auto params = read_attention_params<HstuAttentionParams>(json, "", mistakes);
   if (!params || params->max_distance != 3 || !params->gate) return fail("a config's fields are not read");
+  if (params->score != "relu3") return fail("a score's text is not its name");
   int64_t pairs = 0;
   for (int64_t n = 0; n <= 8; ++n) {{
     const Expression mask = bound_mask(*params, n, 0);
@@ -117,12 +123,12 @@ def add_to_copy():
     folder = SCRATCH / ATTENTION
     shutil.rmtree(SCRATCH, ignore_errors=True)
     shutil.copytree(ROOT / ATTENTION, folder)
-    for file, anchor, line in ADDED:
+    for file, old, new in ADDED:
         path = SCRATCH / file
-        lines = path.read_text(encoding="utf-8").splitlines()
-        at = max(i for i, text in enumerate(lines) if anchor.lstrip("^") in text)
-        lines.insert(at if anchor.startswith("^") else at + 1, line)
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        before, found, after = path.read_text(encoding="utf-8").rpartition(old)
+        assert found, f"{file} has no {old}"
+        path.write_text(before + new + after, encoding="utf-8")
+
 
 
 class Places(unittest.TestCase):

@@ -16,9 +16,6 @@ namespace {
 
 constexpr ExpressionName kMaskNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}, {"targets", "t"}};
 
-// The largest value or bound that is taken, with room for the order in which the compiler adds terms up.
-constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
-
 // Whether two bound expressions are the same but for the order of operands that may be exchanged, and for x < 5 in
 // place of x <= 4.
 class Likeness {
@@ -134,11 +131,11 @@ Result<Expression> parse_mask(std::string_view text) {
   if (!expression.ok()) return expression;
   const Interval rows = {0, kMaxOwnMaskSeqLen}, of_symbols[] = {rows, rows, rows, rows};
   const int64_t largest = largest_magnitude(*expression, of_symbols);
-  if (largest > kLargestMagnitude) {
+  if (largest > kLargestOwnInteger) {
     return Status(Code::kInvalidConfig,
                   fmt::format("its numbers, or the bounds that follow from them, may be as large as {} where sequences "
                               "have {} rows; allowed: up to {}",
-                              largest, kMaxOwnMaskSeqLen, kLargestMagnitude));
+                              largest, kMaxOwnMaskSeqLen, kLargestOwnInteger));
   }
   return expression;
 }

@@ -12,6 +12,8 @@ namespace hstujit {
 
 // No sequence of an instance with a mask of its own is longer: what kernels compute for the mask fits into `int`.
 inline constexpr int64_t kMaxOwnMaskSeqLen = int64_t{1} << 20;
+// The largest integer that a mask or a score may come to, with room for the order in which the compiler adds terms up.
+inline constexpr int64_t kLargestOwnInteger = int64_t{1} << 30;
 
 // An expression of row, column, n and t, in the words of docs/expressions.md, or what is wrong and at which column of
 // the text.

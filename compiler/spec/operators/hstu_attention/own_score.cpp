@@ -23,8 +23,6 @@ constexpr NamedScore kNamedScores[] = {{"silu", "silu(x)"},       {"relu", "relu
                                        {"sigmoid", "sigmoid(x)"}, {"tanh", "tanh(x)"}, {"gelu", "gelu(x)"},
                                        {"identity", "x"}};
 
-// Integers have room for the order in which the compiler adds terms up.
-constexpr int64_t kLargestMagnitude = int64_t{1} << 30;
 constexpr int64_t kMostHeads = 1024;
 
 const NamedScore* find_named(std::string_view name) {
@@ -61,11 +59,11 @@ Result<Expression> parse_score(std::string_view score) {
   const Interval places = {-kMaxOwnMaskSeqLen, kMaxOwnMaskSeqLen}, rows = {0, kMaxOwnMaskSeqLen};
   const Interval of_symbols[] = {{}, places, places, rows, rows, {0, kMostHeads - 1}, {1, kMostHeads}, {}};
   const int64_t largest = largest_integer(*expression, of_symbols);
-  if (largest > kLargestMagnitude) {
+  if (largest > kLargestOwnInteger) {
     return Status(Code::kInvalidConfig,
                   fmt::format("its integers may be as large as {} where sequences have {} rows; allowed: up to {}, or "
                               "real numbers, as in 1.0 * row * col",
-                              largest, kMaxOwnMaskSeqLen, kLargestMagnitude));
+                              largest, kMaxOwnMaskSeqLen, kLargestOwnInteger));
   }
   if (to_text(*expression, kNames).size() > kMaxExpressionLength) {
     return Status(Code::kInvalidConfig,
