@@ -81,6 +81,7 @@ def score_instances(seed=1, count=120):
         text = Text(f"score {seed} {i}")
         score, kind, dims = text.real(4), text.draw.choice(KINDS), text.draw.choice(DIMENSIONS)
         lengths = text.draw.choice((LENGTHS, [text.draw.randint(0, 500) for _ in range(6)]))
-        others = text.draw.choice(({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False}))
+        others = text.draw.choice(
+            ({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False}))
         yield instance(f"score_{seed}_{i}-{kind}-{dims[0]}x{dims[1]}", dims, score=score, num_targets=7, **TYPES[kind],
                        **others) | {"lengths": lengths}
