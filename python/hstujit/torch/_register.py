@@ -23,6 +23,7 @@ from ._schema import NAMESPACE, OPERATORS, by_name, operator_of, positional
 from ._traced import Function
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_frames: Any = torch._C._dynamo.eval_frame  # in C: this does not import torch._dynamo
 
 
 def _when_called(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
@@ -88,6 +89,9 @@ def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], po
         except RuntimeError as error:
             raise (native.raised_as(error) or error) from None
 
+    # Behind a break of a graph torch.compile would compile this, and what it calls.
+    skip = _frames._FrameAction.SKIP
+    _frames.set_code_exec_strategy(call.__code__, _frames._FrameExecStrategy(skip, skip))
     op.__class__ = type(kind.__name__, (kind,), {"__call__": call})
 
 
