@@ -1,30 +1,13 @@
 #include "compiler/spec/call/output_sizes.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
+#include "compiler/spec/call/output_failures.h"
 #include "compiler/spec/limits.h"
 
 namespace hstujit {
-
-namespace {
-
-std::string texts(std::span<const SizePart> parts, std::string_view between) {
-  std::vector<std::string> sizes;
-  for (const SizePart& part : parts) sizes.push_back(to_string(part.size));
-  return fmt::format("{}", fmt::join(sizes, between));
-}
-
-Status out_of_bounds(std::string argument, int64_t value, std::string allowed) {
-  return Status(Code::kInvalidArgument,
-                ErrorFields{std::move(argument), fmt::to_string(value), std::move(allowed), ""});
-}
-
-}  // namespace
 
 // The values of symbols in one call. A size that 64 bits do not count is the largest number.
 class OutputSizes::Evaluation {
@@ -55,9 +38,7 @@ class OutputSizes::Evaluation {
     const Argument& argument = signature_[static_cast<size_t>(number)];
     const int64_t value = inputs_.number(number), least = std::max<int64_t>(argument.min, 0);
     const int64_t most = argument.max == kMost ? kMaxSeqLen : argument.max;
-    if (value < least) return out_of_bounds(argument.name, value, fmt::format("at least {}", least));
-    if (value > most) return out_of_bounds(argument.name, value, fmt::format("at most {}", most));
-    return {};
+    return value < least || value > most ? number_out_of_bounds(argument, value, least, most) : Status();
   }
 
   int64_t size_of(const SizePart& part) const {
@@ -85,7 +66,7 @@ class OutputSizes::Evaluation {
       case SizeSymbol::Source::kRest:
         return rest(symbol);
       case SizeSymbol::Source::kKeyword:
-        if (given < 0) return out_of_bounds(symbol.keyword, given, "at least 0");
+        if (given < 0) return negative_keyword(symbol.keyword, given);
         return given;
       case SizeSymbol::Source::kLast:
         return last(symbol, given);
@@ -96,21 +77,15 @@ class OutputSizes::Evaluation {
   Result<int64_t> rest(const SizeSymbol& symbol) const {
     const std::span<const SizePart> others = std::span(symbol.parts).subspan(1);
     const int64_t all = size_of(symbol.parts.front()), apart = sum(others);
-    if (all >= apart) return all - apart;
-    const std::string allowed = fmt::format("at least {} = {}", texts(others, " and "), apart);
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{}: {} is {}; it must be {}", sizes_.function_, kSequenceAxis, all, allowed),
-                  {std::string(kSequenceAxis), fmt::to_string(all), allowed, ""});
+    if (all < apart) return too_few_rows(sizes_.function_, all, others, apart);
+    return all - apart;
   }
 
   Result<int64_t> last(const SizeSymbol& symbol, int64_t value) const {
     const Argument& offsets = signature_[static_cast<size_t>(symbol.argument)];
     const int64_t sequences = std::max<int64_t>(inputs_.size(symbol.argument, 0) - 1, 0);
-    const std::string name = fmt::format("{}[{}]", offsets.name, sequences);
-    if (value < 0) return out_of_bounds(name, value, "at least 0");
     const int64_t most = symbol.parts.empty() ? (sequences + 1) * kMaxSeqLen : sum(symbol.parts);
-    const std::string of = symbol.parts.empty() ? "" : texts(symbol.parts, " + ") + " = ";
-    if (value > most) return out_of_bounds(name, value, fmt::format("at most {}{}", of, most));
+    if (value < 0 || value > most) return offsets_out_of_bounds(offsets, sequences, value, symbol, most);
     return value;
   }
 
@@ -119,16 +94,10 @@ class OutputSizes::Evaluation {
     constexpr int64_t kMostElements = int64_t{1} << 60;
     int64_t elements = 1;
     bool has_room = true;
-    for (const int64_t size : sizes) {
-      if (size < 0) {
-        return Status(Code::kInvalidArgument, fmt::format("{}: an output would have a size below 0", sizes_.function_));
-      }
-      has_room = has_room && !__builtin_mul_overflow(elements, std::max<int64_t>(size, 1), &elements);
-    }
+    for (const int64_t size : sizes)
+      has_room = has_room && size >= 0 && !__builtin_mul_overflow(elements, std::max<int64_t>(size, 1), &elements);
     if (has_room && elements < kMostElements) return {};
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{}: {} would have the shape ({}{}), which no memory has room for", sizes_.function_,
-                              output.name, fmt::join(sizes, ", "), sizes.size() == 1 ? "," : ""));
+    return no_room(sizes_.function_, output, sizes);
   }
 
   const OutputSizes& sizes_;
