@@ -49,8 +49,8 @@ Status Op::not_prepared(int64_t max_seq_len) const {
                                  ? fmt::format("for max_seq_len {} (bucket {}) ", max_seq_len, bucket_of(max_seq_len))
                                  : "";
   return Status(Code::kNotPrepared,
-                fmt::format("no kernel of {} {} is prepared {}{}; call prepare before launch",
-                            spec().op(), to_string(options_.direction), length,
+                fmt::format("no kernel of {} {} is prepared {}{}; call prepare before launch", spec().op(),
+                            to_string(options_.direction), length,
                             options_.backend == Backend::kHost ? "on the host backend" : "in the current context"));
 }
 
