@@ -183,7 +183,8 @@ class Parser {
   }
   Term as_real(const Value& value) {
     if (value.real) return value.term;
-    if (value.fixed) return builder_.real(static_cast<double>(*value.fixed));
+    const Expression::Node& node = builder_.node(value.term);
+    if (node.op == Operator::kConstant) return builder_.real(static_cast<double>(node.value));
     return builder_.call(Function::kReal, value.term);
   }
   // Both are real where one is.

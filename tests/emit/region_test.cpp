@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/emit/expression.h"
 #include "compiler/emit/flatten.h"
 #include "compiler/emit/region_printer.h"
@@ -36,6 +38,17 @@ TEST(RegionPrinter, AccurateActivationCallsCudaFunctions) {
   EXPECT_EQ(printed->find("fast_"), std::string::npos) << *printed;
 }
 
+TEST(RegionPrinter, ScoresInTextAreAFewLines) {
+  HstuAttentionParams params = attention_params();
+  params.score = "min(x, pow(1.5 + abs(row - col), -0.5)) * int(log2(x))";
+  Regions regions = build_regions(params);
+  const auto printed = print_region(regions.function(kScore), Activation::kMufu);
+  ASSERT_TRUE(printed.ok()) << printed.status().message();
+  for (const char* part : {"min_nan(", "powf(", "fast_log2(", "static_cast<int>(", "pair.row < pair.n"})
+    EXPECT_NE(printed->find(part), std::string::npos) << part << " in " << *printed;
+  EXPECT_LT(std::count(printed->begin(), printed->end(), '\n'), 12) << *printed;
+}
+
 // tanh(x / 2) takes x where it has to be precise and nobody else has the half.
 TEST(RegionPrinter, PreciseTanhOfAHalfTakesTheWhole) {
   const auto print = [](std::string_view result) {
@@ -59,11 +72,11 @@ TEST(RegionPrinter, PreciseTanhOfAHalfTakesTheWhole) {
 TEST(RegionPrinter, UnsupportedOperationIsNamed) {
   const auto context = make_context();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(
-      "func.func @f(%x: f32) -> f32 {\n %y = math.cos %x : f32\n return %y : f32\n}", context.get());
+      "func.func @f(%x: f32) -> f32 {\n %y = math.cbrt %x : f32\n return %y : f32\n}", context.get());
   ASSERT_TRUE(module);
   const auto printed = print_region(module->lookupSymbol<mlir::func::FuncOp>("f"), Activation::kMufu);
   ASSERT_FALSE(printed.ok());
-  EXPECT_EQ(printed.status().message(), "math.cos in f cannot be written in CUDA");
+  EXPECT_EQ(printed.status().message(), "math.cbrt in f cannot be written in CUDA");
 }
 
 // As wide as what is compared: an index of rows has 64 bits.

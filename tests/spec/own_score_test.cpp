@@ -113,6 +113,10 @@ TEST(OwnScore, TextsThatSayTheSameAreOneInstance) {
   EXPECT_EQ(one["score"], "leaky_relu(x + 2 * row / 4.0, 0.01)");
   EXPECT_EQ(canonical_of(with_score("leaky_relu(x + (2 * row) / 4.0, 1e-2)")), one);
   EXPECT_EQ(canonical_of(one), one) << "the canonical form is canonical";
+  for (const char* text : {"int(0)", "x - -3", "-(-x)", "x / 2 / row", "x - (row - col)", "min(0, 1)"}) {
+    const std::string printed = canonical_score(text);
+    EXPECT_EQ(canonical_score(printed), printed) << text;
+  }
 }
 
 TEST(OwnScore, WhatANameSaysBecomesTheName) {
