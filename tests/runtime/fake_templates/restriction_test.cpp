@@ -177,7 +177,7 @@ TEST_F(RestrictedTunerTest, TimesOnlyWhatMayWin) {
   EXPECT_EQ(tuned->candidates, 2);
   for (const KernelConfig& config : bench_.loaded) EXPECT_EQ(config.attention().block_m, 64);
   EXPECT_TRUE(tuned->record.key.deterministic);
-  EXPECT_THAT(stored().winner, HasSubstr("128")) << "the winner of all kernels stays";
+  EXPECT_THAT(stored().winner.text(), HasSubstr("128")) << "the winner of all kernels stays";
 }
 
 }  // namespace
