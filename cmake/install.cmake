@@ -47,18 +47,21 @@ if(TARGET hstujit_pages)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT operations)
 endif()
 
-# The pages, which link to one another as in the repository.
-file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
-install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
-# What these link to beside pages is not installed: the text of the link stays.
-foreach(page IN ITEMS README CHANGELOG CONTRIBUTING SECURITY)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${page}.md)
-  file(READ ${PROJECT_SOURCE_DIR}/${page}.md text)
-  string(REGEX REPLACE "\\[([^]]*)\\]\\((LICENSE|(bench|examples|include|templates)/[^)]*)\\)" "\\1" text "${text}")
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pages/${page}.md CONTENT "${text}" @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/pages/${page}.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT dev)
+# The pages for users, which link to one another as in the repository. Of links to anything else, such as the pages for
+# contributors, the text stays.
+set(for_contributors "(architecture|adding-an-operator|generated-source|nightly|fuzzing|journal)")
+file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/docs/*.md)
+list(FILTER pages EXCLUDE REGEX "/${for_contributors}\\.md$")
+foreach(page IN LISTS pages ITEMS README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${page})
+  file(READ ${PROJECT_SOURCE_DIR}/${page} text)
+  set(sources "(LICENSE|(bench|compiler|examples|include|templates)/[^)]*)")
+  string(REGEX REPLACE "\\[([^]]*)\\]\\((\\.\\./)?(${sources}|(docs/)?${for_contributors}\\.md[^)]*)\\)" "\\1" text "${text}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pages/${page} CONTENT "${text}" @ONLY)
+  cmake_path(GET page PARENT_PATH folder)
+  install(FILES ${PROJECT_BINARY_DIR}/pages/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} COMPONENT dev)
 endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/images DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT dev)
 # Configs of the examples name the schema as ../../hstujit.schema.json.
 install(FILES ${PROJECT_SOURCE_DIR}/hstujit.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/hstujit COMPONENT dev

@@ -28,7 +28,7 @@ TEST(Abi, StructsKeepTheirLayout) {
   EXPECT_EQ(sizeof(hstujit_run_options), 112u);
   EXPECT_EQ(sizeof(hstujit_op_options), 24u);
   EXPECT_EQ(sizeof(hstujit_given), 32u);
-  EXPECT_EQ(sizeof(hstujit_call_argument), 40u);
+  EXPECT_EQ(sizeof(hstujit_call_argument), 48u);
   EXPECT_EQ(sizeof(hstujit_call_rows), 24u);
   EXPECT_EQ(sizeof(hstujit_error_fields), 40u);
   EXPECT_EQ(sizeof(hstujit_cache_export_options), 16u);
@@ -145,7 +145,7 @@ TEST_F(CapiTest, SignaturesAreDescribed) {
   }
   hstujit_value values[8] = {};
   EXPECT_EQ(hstujit_launch(op, values, 8, nullptr, 0, nullptr), HSTUJIT_NOT_PREPARED);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("hstujit_prepare"));
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("call prepare before launch"));
   hstujit_op_destroy(op);
 }
 

@@ -295,7 +295,7 @@ TEST_F(CppTest, ALaunchIsThatOfTheCApi) {
 TEST_F(CppTest, WhatALaunchRefusesIsTheLibrarysSentence) {
   Op op(context_, attention(), HSTUJIT_FORWARD, HSTUJIT_BACKEND_HOST);
   Launch launch(op, values(out_));
-  EXPECT_THAT(sentence_of([&] { launch.run(); }, HSTUJIT_NOT_PREPARED), HasSubstr("hstujit_prepare"));
+  EXPECT_THAT(sentence_of([&] { launch.run(); }, HSTUJIT_NOT_PREPARED), HasSubstr("call prepare"));
   op.prepare(16);
   launch.set(op.position("k"), Tensor(k_.data(), {kRows, kHeads, 4}));
   EXPECT_THAT(sentence_of([&] { launch.run(); }), HasSubstr("k.shape[2] is 4; it must be 8"));
