@@ -152,6 +152,13 @@ def path() -> pathlib.Path:
     return _file_of(library.hstujit_version)
 
 
+def _where_the_host_backend_is() -> str:
+    """The commands of docs/python.md and docs/deployment.md. No index of packages has it."""
+    if (PREFIX / "lib" / SONAME).exists():
+        return "it is a wheel beside this one, of the same build: pip install build/wheel/hstujit_host-*.whl"
+    return "it is the component host of the same build: cmake --install build/release --strip --component host"
+
+
 def error_of(status: int, sentence: str | None = None) -> errors.Error:
     """The exception of a status, with the sentence and the fields of this thread's last failure."""
     last = library.hstujit_last_error().decode(errors="replace")
@@ -159,6 +166,8 @@ def error_of(status: int, sentence: str | None = None) -> errors.Error:
     library.hstujit_last_error_fields(ctypes.byref(fields))
     is_last = sentence is None or sentence == last
     sentence = last if sentence is None else sentence
+    if "libhstujit_host.so" in sentence:
+        sentence += f"; {_where_the_host_backend_is()}"
     kind = errors.BY_STATUS.get(status, errors.Error)
     # So begins every sentence about it, behind the instance that it is of.
     if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):
