@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kLongestPart = 40;   // of a part of the text, in a sentence
 constexpr double kLeakySlope = 0.01;  // as PyTorch's
 constexpr int64_t kMaxLiteral = std::numeric_limits<int32_t>::max();
-constexpr std::string_view kFunctions[] = {"abs", "clamp", "max", "min", "where"};
+constexpr std::string_view kMaskFunctions[] = {"abs", "clamp", "max", "min", "where"};
 constexpr std::string_view kWords[] = {"and", "or", "not", "true", "false"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -339,7 +339,7 @@ class Parser {
     advance();
     if (token.text == "true" || token.text == "True") return {builder_.truth(true), true, token.column, {}};
     if (token.text == "false" || token.text == "False") return {builder_.truth(false), true, token.column, {}};
-    if (std::find(std::begin(kFunctions), std::end(kFunctions), token.text) != std::end(kFunctions)) {
+    if (std::find(std::begin(kMaskFunctions), std::end(kMaskFunctions), token.text) != std::end(kMaskFunctions)) {
       return function(token);
     }
     if (const FunctionInfo* info = reals_ ? find_function(token.text) : nullptr) return function(token, *info);
@@ -387,7 +387,7 @@ class Parser {
     std::vector<std::string_view> known;
     for (const ExpressionName& name : names_) known.push_back(name.name);
     const std::string numbers = fmt::format("{}", fmt::join(known, ", "));
-    std::vector<std::string_view> functions(std::begin(kFunctions), std::end(kFunctions));
+    std::vector<std::string_view> functions(std::begin(kMaskFunctions), std::end(kMaskFunctions));
     for (const FunctionInfo& info : function_table()) {
       if (reals_ && !info.name.empty()) functions.push_back(info.name);
     }
