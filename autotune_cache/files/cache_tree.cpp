@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerOnly = 0700;
-constexpr int kAttempts = 16;  // to write into a folder that somebody removes meanwhile, again and again
+constexpr int kFolderAttempts = 16;  // to write into a folder that somebody removes meanwhile, again and again
 
 void walk_folder(const Folder& folder, const fs::path& name, int levels,
                  const std::function<bool(std::string_view)>& wanted,
@@ -122,7 +122,7 @@ Result<Folder> CacheTree::make_once(const fs::path& name) const {
 Result<Folder> CacheTree::make(const fs::path& name) const {
   Result<Folder> folder = open(name);  // which logs what is no kNotFound
   if (folder.ok() || folder.status().code() != Code::kNotFound) return folder;
-  for (int attempt = 0; attempt < kAttempts && folder.status().code() == Code::kNotFound; ++attempt) {
+  for (int attempt = 0; attempt < kFolderAttempts && folder.status().code() == Code::kNotFound; ++attempt) {
     Result<Folder> made = make_once(name);
     folder = std::move(made);
   }
@@ -132,7 +132,7 @@ Result<Folder> CacheTree::make(const fs::path& name) const {
 
 Status CacheTree::change(const fs::path& name, const std::function<Status(const Folder&)>& write) const {
   Status status;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kFolderAttempts; ++attempt) {
     HSTUJIT_ASSIGN_OR_RETURN(const Folder folder, make(name));  // which logs a failure
     status = write(folder);
     if (status.code() != Code::kNotFound) break;

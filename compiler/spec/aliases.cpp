@@ -16,7 +16,7 @@ struct Alias {
 };
 
 // A name is suggested only where it is allowed, so that one table serves every object and operator.
-constexpr Alias kNames[] = {
+constexpr Alias kParameterNames[] = {
     // The document.
     {"device", "arch gpu target compute_capability"},
     {"tuning", "autotune autotuning tune"},
@@ -266,7 +266,7 @@ std::vector<std::string_view> meant_names(std::string_view written, const std::v
     if (lists(alias.written, word) && contains(allowed, alias.object)) return {alias.meant};
   }
   std::vector<std::string_view> meant;
-  for (const Alias& alias : kNames) {
+  for (const Alias& alias : kParameterNames) {
     if (lists(alias.written, word) && contains(allowed, alias.meant)) meant.push_back(alias.meant);
   }
   if (meant.empty()) {

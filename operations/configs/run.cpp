@@ -19,7 +19,7 @@ namespace hstujit {
 
 namespace {
 
-constexpr int64_t kExtraRows = 3;
+constexpr int64_t kExtraRowsOfARun = 3;
 
 // Tells how long something takes already: progress comes from the calling thread alone.
 using Tell = std::function<void(const std::string& what, int64_t seconds)>;
@@ -122,7 +122,7 @@ Status run_task(const EnginePtr& engine, const Config& config, const OperationOp
   if (!lengths.rows_of(kQueryAxis).empty()) row["query_rows"] = lengths.total_rows(kQueryAxis);
   HSTUJIT_ASSIGN_OR_RETURN(const ProblemData problem, telling(tell, "generated input", [&] {
                              return make_problem_data(task.instance->spec, task.direction, lengths, options.seed,
-                                                      kExtraRows, task.instance->alpha);
+                                                      kExtraRowsOfARun, task.instance->alpha);
                            }));
   if (options.backend == Backend::kCuda) {
     HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec device, engine->device(options.device));

@@ -8,14 +8,14 @@ namespace hstujit {
 
 namespace {
 
-constexpr std::string_view kRow = "row", kColumn = "column";
+constexpr std::string_view kRowSymbol = "row", kColumnSymbol = "column";
 
 }  // namespace
 
 VisibleColumns::VisibleColumns(const HstuAttentionParams& params, int64_t n, int64_t t)
-    : rows_(n), mask_(bound_mask(params, n, t)), solver_(mask_, mask_.symbol(kColumn)), evaluator_(mask_) {
-  const std::vector<bool> of_rows = mask_.users_of(mask_.symbol(kRow));
-  const std::vector<bool> of_columns = mask_.users_of(mask_.symbol(kColumn));
+    : rows_(n), mask_(bound_mask(params, n, t)), solver_(mask_, mask_.symbol(kColumnSymbol)), evaluator_(mask_) {
+  const std::vector<bool> of_rows = mask_.users_of(mask_.symbol(kRowSymbol));
+  const std::vector<bool> of_columns = mask_.users_of(mask_.symbol(kColumnSymbol));
   for (size_t i = 0; i < mask_.nodes().size(); ++i) {
     const Operator op = mask_.nodes()[i].op;
     const bool comparison = op == Operator::kEq || op == Operator::kLt || op == Operator::kLe;
