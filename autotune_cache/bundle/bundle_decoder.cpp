@@ -31,8 +31,7 @@ Result<std::string> decode(const DynamicLibrary& library, std::string_view frame
 BundleDecoder bundle_decoder(const Environment& environment) {
   return [environment](std::string_view frame) -> Result<std::string> {
     HSTUJIT_ASSIGN_OR_RETURN(const DynamicLibrary library,
-                             open_installed_library(kBundleLibrary, environment, Env::kBundleLibrary, kBundleFile,
-                                                    DynamicLibrary::Keep::kUntilDestroyed));
+                             open_installed_library(kBundleLibrary, environment, Env::kBundleLibrary, kBundleFile));
     return decode(library, frame);
   };
 }

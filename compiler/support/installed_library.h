@@ -1,4 +1,4 @@
-// A library of the same installation, opened when it is first needed.
+// A library of the same installation, opened when it is first needed and never unloaded.
 #pragma once
 
 #include <string>
@@ -11,8 +11,7 @@ namespace hstujit {
 // Opens what `variable` names and nothing else when that is set; else `file` beside this library, then where the loader
 // looks. kNoCompiler with every place looked at. `what` names it in messages: "the compiler library".
 Result<DynamicLibrary> open_installed_library(const std::string& what, const Environment& environment, Env variable,
-                                              const std::string& file,
-                                              DynamicLibrary::Keep keep = DynamicLibrary::Keep::kForever);
+                                              const std::string& file);
 
 // kNoCompiler unless the ABI that `library` has is the one that is needed.
 Status check_abi(const std::string& what, const DynamicLibrary& library, int has, int needed);
