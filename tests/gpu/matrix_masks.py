@@ -1,9 +1,6 @@
 """The matrix's instances of masks that users write: those of docs/expressions.md, and conditions drawn at random."""
 
-import itertools
-import random
-
-from matrix_attention import LENGTHS, TYPES, instance
+import matrix_texts
 
 MASKS = {
     "sinks": "col <= row and (row - col < 100 or col < 4)",
@@ -15,15 +12,10 @@ MASKS = {
     "both_ways": "abs(row - col) <= 32",
     "none": "col < row - n",
 }
-DIMENSIONS = ((64, 64), (128, 128), (64, 128), (40, 40))
-KINDS = ("bf16", "fp16", "tf32", "bf16_sm80")
 
 
-class Text:
+class Text(matrix_texts.Text):
     """Conditions of a few operators, whose numbers stay small."""
-
-    def __init__(self, seed):
-        self.draw = random.Random(seed)
 
     def number(self, depth):
         simple = [lambda: self.draw.choice(("row", "col", "row", "col", "n", "targets")), lambda: str(self.draw.randint(0, 300))]
@@ -41,7 +33,7 @@ class Text:
 
     def condition(self, depth):
         if depth <= 0 or self.draw.random() < 0.3:
-            return f"{self.number(depth)} {self.draw.choice(('<', '<=', '>', '>=', '==', '!='))} {self.number(depth)}"
+            return self.comparison(self.number, depth)
         one = lambda: self.condition(depth - 1)
         return self.draw.choice((
             lambda: f"({one()}) and ({one()})",
@@ -50,15 +42,13 @@ class Text:
             lambda: f"where({one()}, {one()}, {one()})",
         ))()
 
+    def expression(self):
+        return self.condition(3)
+
 
 def mask_instances(seed=1, count=120):
-    for name, mask in MASKS.items():
-        for kind, dims in itertools.product(KINDS, DIMENSIONS):
-            yield instance(f"mask_{name}-{kind}-{dims[0]}x{dims[1]}", dims, mask=mask, **TYPES[kind],
-                           **({"num_targets": 20} if "targets" in mask else {}))
-    for i in range(count):
-        text = Text(f"{seed} {i}")
-        mask, kind, dims = text.condition(3), text.draw.choice(KINDS), text.draw.choice(DIMENSIONS)
-        lengths = text.draw.choice((LENGTHS, [text.draw.randint(0, 500) for _ in range(6)]))
-        yield instance(f"mask_{seed}_{i}-{kind}-{dims[0]}x{dims[1]}", dims, mask=f"({mask}) and col <= row + {text.draw.randint(0, 99)}",
-                       num_targets=7, **TYPES[kind]) | {"lengths": lengths}
+    def say(text, mask):
+        return {"mask": f"({mask}) and col <= row + {text.draw.randint(0, 99)}"}
+
+    yield from matrix_texts.written_instances("mask", MASKS)
+    yield from matrix_texts.drawn_instances("mask", seed, (Text(f"{seed} {i}") for i in range(count)), say)

@@ -1,9 +1,6 @@
 """The matrix's instances of scores that users write: those of docs/expressions.md, and formulas drawn at random."""
 
-import itertools
-import random
-
-from matrix_attention import LENGTHS, TYPES, instance
+import matrix_texts
 
 SCORES = {
     "leaky_slope": "leaky_relu(x, 0.2) - 0.01 * (row - col)",
@@ -17,8 +14,6 @@ SCORES = {
     "targets": "where(row < n - targets, silu(x), sigmoid(x))",
     "not_finite": "silu(x) / (n - row) + log(row - col + 1.5)",
 }
-DIMENSIONS = ((64, 64), (128, 128), (64, 128), (40, 40))
-KINDS = ("bf16", "fp16", "tf32", "bf16_sm80")
 SMOOTH = (
     "silu({})", "sigmoid({})", "tanh({})", "gelu({})", "sin({})", "cos({})", "exp(-abs({}))", "log(1.25 + abs({}))",
     "log2(2.5 + abs({}))", "sqrt(0.5 + abs({}))", "pow(0.75 + abs({}), 1.5)", "pow(tanh({}), 3)",
@@ -27,11 +22,8 @@ SMOOTH = (
 BENT = ("relu({})", "leaky_relu({})", "leaky_relu({}, 0.25)", "hardswish({})", "clamp({}, -1, 2)", "abs({})")
 
 
-class Text:
+class Text(matrix_texts.Text):
     """Formulas whose numbers stay moderate, and whose integer parts are those of exact numbers."""
-
-    def __init__(self, seed):
-        self.draw = random.Random(seed)
 
     def integer(self, depth):
         one = lambda: self.integer(depth - 1)
@@ -49,7 +41,7 @@ class Text:
 
     def condition(self, depth):
         if depth <= 0 or self.draw.random() < 0.6:
-            return f"{self.integer(depth)} {self.draw.choice(('<', '<=', '>', '>=', '==', '!='))} {self.integer(depth)}"
+            return self.comparison(self.integer, depth)
         one = lambda: self.condition(depth - 1)
         return self.draw.choice((f"({one()}) and not ({one()})", f"({one()}) or ({one()})"))
 
@@ -71,17 +63,15 @@ class Text:
             lambda: self.draw.choice(BENT).format(one()),
         ))()
 
+    def expression(self):
+        return self.real(4)
+
 
 def score_instances(seed=1, count=120):
-    for name, score in SCORES.items():
-        for kind, dims in itertools.product(KINDS, DIMENSIONS):
-            yield instance(f"score_{name}-{kind}-{dims[0]}x{dims[1]}", dims, score=score, **TYPES[kind],
-                           **({"num_targets": 20} if "targets" in score else {}))
-    for i in range(count):
-        text = Text(f"score {seed} {i}")
-        score, kind, dims = text.real(4), text.draw.choice(KINDS), text.draw.choice(DIMENSIONS)
-        lengths = text.draw.choice((LENGTHS, [text.draw.randint(0, 500) for _ in range(6)]))
-        others = text.draw.choice(
-            ({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False}))
-        yield instance(f"score_{seed}_{i}-{kind}-{dims[0]}x{dims[1]}", dims, score=score, num_targets=7, **TYPES[kind],
-                       **others) | {"lengths": lengths}
+    others = ({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False})
+
+    def say(text, score):
+        return {"score": score, **text.draw.choice(others)}
+
+    yield from matrix_texts.written_instances("score", SCORES)
+    yield from matrix_texts.drawn_instances("score", seed, (Text(f"score {seed} {i}") for i in range(count)), say)
