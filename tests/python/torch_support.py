@@ -4,6 +4,9 @@ import os
 import pathlib
 import sys
 import tempfile
+import unittest
+
+import support
 
 try:
     import torch
@@ -11,6 +14,33 @@ except ModuleNotFoundError:
     if os.environ.get("HSTUJIT_TEST_TORCH") == "1":
         raise
     torch = None
+
+
+class JaggedAttention(unittest.TestCase):
+    """A batch of four sequences, one of them empty, for calls of attention on the host backend."""
+
+    lengths = [40, 0, 60, 1]
+    longest = 64
+
+    def setUp(self):
+        if not support.has_host_backend():
+            self.skipTest("there is no host backend")
+        generator = torch.Generator().manual_seed(1)
+        self.offsets = torch.tensor([0, 40, 40, 100, 101])
+        self.qkv = [torch.randn(101, 2, 16, generator=generator, requires_grad=True) for _ in range(3)]
+        self.dout = torch.randn(101, 2, 16, generator=generator)
+
+    def check(self, found, formula):
+        """Compares what was computed of ``qkv``, and its gradients, with a formula in float64."""
+        exact = [tensor.detach().double().requires_grad_() for tensor in self.qkv]
+        wanted = formula(*exact)
+        self.assertLess((found.double() - wanted).norm() / wanted.norm(), 1e-3)
+        gradients = (
+            torch.autograd.grad(found, self.qkv, self.dout),
+            torch.autograd.grad(wanted, exact, self.dout.double()),
+        )
+        for own, other in zip(*gradients, strict=True):
+            self.assertLess((own.double() - other).norm() / other.norm(), 1e-3)
 
 
 def import_scratch_packages(test, write, packages):
