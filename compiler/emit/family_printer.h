@@ -1,5 +1,5 @@
-// What the operators of a family have in a source beside regions and constants: the interface behind which a new family
-// arrives.
+// Text that the operators of a family add to a source beside regions and constants: the interface behind which a new
+// family arrives.
 //
 // compiler/emit/families/<family>.cpp defines print_<family>_family, for every operator of it; CMake lists them by
 // glob. A family without such a file has nothing of its own.

@@ -85,8 +85,8 @@ Interval remainders(const Interval& a, const Interval& b) {
 // Integers that saturate; a truth is 0 or 1.
 struct Numbers {
   using Value = int64_t;
-  using Of = Ends<int64_t>;
-  using Optional = std::optional<Of>;
+  using Range = Ends<int64_t>;
+  using Optional = std::optional<Range>;
 
   static Value integer(int64_t value) { return value; }
   static std::optional<int64_t> constant(Value value) { return value; }
@@ -105,17 +105,17 @@ struct Numbers {
   static Value either(Value a, Value b) { return a | b; }
   static Value negate(Value a) { return 1 - a; }
   static Value select(Value condition, Value a, Value b) { return condition != 0 ? a : b; }
-  static Optional products(const Of& a, const Of& b) { return ends(product({a.low, a.high}, {b.low, b.high})); }
-  static Optional quotients(const Of& a, const Of& b) {
+  static Optional products(const Range& a, const Range& b) { return ends(product({a.low, a.high}, {b.low, b.high})); }
+  static Optional quotients(const Range& a, const Range& b) {
     return ends(hstujit::quotients({a.low, a.high}, {b.low, b.high}));
   }
-  static Optional floor_quotients(const Of& a, const Of& b) {
+  static Optional floor_quotients(const Range& a, const Range& b) {
     return ends(hstujit::floor_quotients({a.low, a.high}, {b.low, b.high}));
   }
-  static Optional remainders(const Of& a, const Of& b) {
+  static Optional remainders(const Range& a, const Range& b) {
     return ends(hstujit::remainders({a.low, a.high}, {b.low, b.high}));
   }
-  static Of ends(const Interval& interval) { return {interval.low, interval.high}; }
+  static Range ends(const Interval& interval) { return {interval.low, interval.high}; }
 };
 
 }  // namespace

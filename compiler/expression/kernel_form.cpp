@@ -57,7 +57,7 @@ KernelBuilder::OptionalEnds KernelBuilder::products(const Ends<Term>& a, const E
 
 namespace {
 
-// What is derived has negations, which are folded with what they are of.
+// Folds the negations of what is derived with the comparisons that they negate.
 class WithoutNegations : public KernelBuilder {
  protected:
   Term make(Operator op, Term a, Term b, Term c) override {

@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of a comparison: a < b is b > a, and not a >= b.
+// A comparison said otherwise: a < b is b > a, and not a >= b.
 Operator mirrored(Operator comparison);
 Operator inverted(Operator comparison);
 

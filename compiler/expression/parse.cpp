@@ -31,7 +31,7 @@ struct Token {
   size_t column = 1;
 };
 
-// What texts are of: conditions of integers, or real numbers.
+// The kind of a text: conditions of integers, or real numbers.
 enum class Grammar : uint8_t { kConditions, kReals };
 
 // By recursive descent. The first mistake ends it: every function then returns a term of no meaning.

@@ -1,5 +1,5 @@
-// What a skeleton adds to generated source. kernel.cpp defines it beside the skeleton, and CMake generates the table of
-// them, which the emitter needs. libhstujit.so launches kernels and links none of it.
+// Text that a skeleton adds to generated source. kernel.cpp defines it beside the skeleton, and CMake generates the
+// table of them, which the emitter needs. libhstujit.so launches kernels and links none of it.
 #pragma once
 
 #include <string>

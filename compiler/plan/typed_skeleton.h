@@ -76,7 +76,7 @@ class TypedSkeleton final : public Skeleton {
   }
 
  private:
-  // Whoever calls has asked serves(), and a config names its skeleton.
+  // Casts what the caller has checked: it asked serves(), and a config names its skeleton.
   static const Spec& of(const OpSpec& spec) { return static_cast<const Spec&>(spec); }
   static const Config& of(const KernelConfig& config) { return std::get<Config>(config.tunables); }
 };

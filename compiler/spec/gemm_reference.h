@@ -30,13 +30,13 @@ class GemmReference : public OperatorReference {
 //   double reference_epilogue(double sum, int64_t column, const std::vector<double>& operands) const;
 template <typename Spec>
 const OperatorReference& gemm_reference() {
-  class Of final : public GemmReference {
+  class SpecReference final : public GemmReference {
     double epilogue(const GemmSpec& spec, double sum, int64_t column,
                     const std::vector<double>& operands) const override {
       return static_cast<const Spec&>(spec).reference_epilogue(sum, column, operands);
     }
   };
-  static const Of reference;
+  static const SpecReference reference;
   return reference;
 }
 

@@ -16,8 +16,6 @@ namespace {
 constexpr double kFp32 = 0x1p-24, kTf32 = 0x1p-11;
 constexpr double kArithmetic = 4 * kFp32;  // of an expression of a few operations
 
-double squared(double x) { return x * x; }
-
 // A term of a sum, and the sum so far.
 struct RunningSum {
   double value = 0, variance = 0, squares = 0, largest = 0;
@@ -25,9 +23,9 @@ struct RunningSum {
   void add(double a, double variance_a, double b, double variance_b) {
     const double term = a * b;
     value += term;
-    variance += squared(a) * variance_b + (squared(b) + variance_b) * variance_a;
-    squares += squared(term);
-    largest = std::max(largest, squared(value));
+    variance += square(a) * variance_b + (square(b) + variance_b) * variance_a;
+    squares += square(term);
+    largest = std::max(largest, square(value));
   }
 };
 
@@ -78,9 +76,9 @@ std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op
       constexpr double kStep = 0x1p-10;  // linear epilogues have this slope exactly, activations nearly
       const double slope = (result_of(sum.value + kStep) - result_of(sum.value - kStep)) / (2 * kStep);
       const double of_sum =
-          sum.variance + static_cast<double>(product.k) * squared(sum_unit) * (sum.largest + sum.squares);
+          sum.variance + static_cast<double>(product.k) * square(sum_unit) * (sum.largest + sum.squares);
       out.reals[place_in(out, product, row, column)] =
-          squared(slope) * of_sum + squared(kArithmetic) * (squared(slope * sum.value) + squared(result_of(0)));
+          square(slope) * of_sum + square(kArithmetic) * (square(slope * sum.value) + square(result_of(0)));
     }
   };
   for (const GemmProduct& product : gemm_products(gemm, rows)) {
@@ -95,8 +93,8 @@ std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op
   const auto of_sum = [scale](const std::vector<double>& terms) {
     RunningSum sum;
     for (const double term : terms) sum.add(term, 0, 1, 0);
-    return squared(scale) * (static_cast<double>(terms.size()) * squared(kFp32) * (sum.largest + sum.squares) +
-                             squared(kArithmetic * sum.value));
+    return square(scale) * (static_cast<double>(terms.size()) * square(kFp32) * (sum.largest + sum.squares) +
+                            square(kArithmetic * sum.value));
   };
   variances[static_cast<size_t>(find_argument(arguments, gemm.column_sums->name))] =
       sums_of_columns(gemm, arguments, inputs, rows, of_sum).reals;

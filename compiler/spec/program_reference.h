@@ -17,14 +17,14 @@ class ProgramReference final : public OperatorReference {
   // The steps' references one after the other; temporaries are rounded to their type.
   void compute(const OpSpec& spec, Direction direction, const Lengths& lengths,
                std::vector<HostValue>& values) const override;
-  // Of an output that follows from differences of temporaries, such as the attention of rows that cancel: how far it
-  // moves where those are rounded to the other side, by trials.
+  // Finds by trials how far an output that follows from differences of temporaries, such as the attention of rows that
+  // cancel, moves where those are rounded to the other side.
   std::vector<std::vector<double>> error_variances(const OpSpec& spec, Direction direction,
                                                    const std::vector<HostValue>& inputs,
                                                    const std::vector<bool>& sequences) const override;
 
  private:
-  // What is done when a step's reference has run: to its values, those that later steps read being rounded.
+  // Is called when a step's reference has run, with its values; those that later steps read are rounded.
   using StepDone =
       std::function<void(const ProgramStep& step, const Signature& signature, std::vector<HostValue>& own)>;
   // Makes a step's value that of the program, or a part of it.

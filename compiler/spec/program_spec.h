@@ -1,4 +1,4 @@
-// What operators that are programs have in common: signature, work and bounds follow from those of the steps.
+// The common part of operators that are programs: signature, work and bounds follow from those of the steps.
 #pragma once
 
 #include <optional>

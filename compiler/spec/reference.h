@@ -1,4 +1,4 @@
-// What the results of an operator are checked with: drawn inputs, the float64 reference, variances of errors.
+// Checks on the results of an operator: drawn inputs, the float64 reference, variances of errors.
 //
 // reference.cpp in the folder of an operator defines reference_<op>, and CMake generates the table of them. Operators
 // that are programs have none: theirs follows from the steps. libhstujit.so links no reference.

@@ -27,6 +27,8 @@ double unit_roundoff(DataType type);
 // half a unit in the last place to either side, all as likely.
 double rounding_variance(double value, double unit);
 
+constexpr double square(double value) { return value * value; }
+
 // The 16 bits of the nearest value. A NaN stays a (quiet) NaN.
 uint16_t to_bf16_bits(double value);
 uint16_t to_fp16_bits(double value);

@@ -65,12 +65,12 @@ class RowReference : public RowInputs {
 //   void reference_row(Direction direction, ReferenceRow& row) const;
 template <typename Spec>
 const OperatorReference& row_reference() {
-  class Of final : public RowReference {
+  class SpecReference final : public RowReference {
     void compute_row(const RowSpec& spec, Direction direction, ReferenceRow& row) const override {
       static_cast<const Spec&>(spec).reference_row(direction, row);
     }
   };
-  static const Of reference;
+  static const SpecReference reference;
   return reference;
 }
 

@@ -55,12 +55,12 @@ class SequenceReference {
 //                                                        const std::vector<bool>& sequences) const;
 template <typename Spec>
 const OperatorReference& sequence_reference() {
-  class Of final : public RowInputs {
+  class SpecReference final : public RowInputs {
     void compute(const OpSpec& op, Direction direction, const Lengths& lengths,
                  std::vector<HostValue>& values) const override {
       static_cast<const Spec&>(op).reference_rows(direction, lengths, values);
     }
-    // What rows add to a table is rounded like any other sum: error_bound() alone counts.
+    // error_bound() alone counts: a sum of rows in a table is rounded like any other sum.
     std::vector<std::vector<double>> error_variances(const OpSpec& op, Direction direction,
                                                      const std::vector<HostValue>& inputs,
                                                      const std::vector<bool>& sequences) const override {
@@ -75,7 +75,7 @@ const OperatorReference& sequence_reference() {
       return batch_integers(argument, lengths);
     }
   };
-  static const Of reference;
+  static const SpecReference reference;
   return reference;
 }
 

@@ -1,4 +1,4 @@
-// What the library can do, as JSON: operators, environment, names that may be meant.
+// A description of the library as JSON: operators, environment, names that may be meant.
 #include <string_view>
 #include <vector>
 

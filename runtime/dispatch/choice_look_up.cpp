@@ -56,7 +56,8 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
     return is_usable(engine, wanted, record.winner, wanted.device, &winner);
   };
   const auto usable_choice = [&](const ChoiceRecord& choice) {
-    // What was forced upon a process is not what another one wants; bundles of earlier libraries have it.
+    // Passes over what was forced upon a process, which another one does not want; bundles of earlier libraries have
+    // it.
     return kind_of(choice.source) != ChoiceKind::kOverride &&
            is_usable(engine, wanted, choice.config, wanted.device, &exported);
   };
@@ -77,7 +78,7 @@ std::optional<KernelChoice> decided_choice(Engine& engine, const Wanted& wanted)
 
 namespace {
 
-// What was forced upon a process is not what another one wants, and another cost model chooses for itself.
+// Leaves out what was forced upon a process, and what another cost model chose.
 bool counts_here(const Wanted& wanted, const ChoiceRecord& noted) {
   switch (kind_of(noted.source)) {
     case ChoiceKind::kOverride:

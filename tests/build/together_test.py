@@ -26,7 +26,7 @@ def libraries():
 
 
 def own_names(text):
-    """What is defined within unnamed namespaces: names of types and constants, functions with their parameters."""
+    """Definitions within unnamed namespaces: names of types and constants, functions with their parameters."""
     names = set()
     for block in re.findall(r"^namespace \{\n(.*?)^\}  // namespace$", text, flags=re.M | re.S):
         for line in block.split("\n"):

@@ -32,7 +32,7 @@ def new_layer():
 
 
 def mean_gradients():
-    """What both processes should end with: the mean of what each rank's rows give alone."""
+    """The mean of what each rank's rows give alone, with which both processes should end."""
     layer = new_layer().eval()
     for rank in range(PROCESSES):
         train(layer, rank)

@@ -124,7 +124,7 @@ TEST(Derived, WhatHasNoRuleMayHold) {
   EXPECT_EQ(results_of(rows, {{"c0", 0}, {"c1", 1}, {"n", 9}}), (std::vector<int64_t>{0, 9}));
 }
 
-// What a bound mask does not use is gone.
+// A bound mask keeps nothing that it does not use.
 TEST(Derived, ConstantsFold) {
   ExpressionBuilder e;
   const Term row = e.number("row"), column = e.number("column"), window = e.number("window");

@@ -13,7 +13,7 @@ GROUPS = {"cache"}  # whose next word is a command, too
 
 
 def shown_commands(text):
-    """What stands in code, from `hstujit` on: until a comment, a pipe or the end."""
+    """Words of each command in code, from `hstujit` on: until a comment, a pipe or the end."""
     codes = re.findall(r"^    (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), flags=re.M)
     codes += re.findall(r"`([^`\n]+)`", text)
     calls = (re.search(r"(?:^|\s)hstujit +([a-z][^#|;>]*)", code) for code in codes)
@@ -22,7 +22,7 @@ def shown_commands(text):
 
 @functools.cache
 def options_of(command):
-    """Those that `--help` lists, or None where there is no such command."""
+    """Options that `--help` lists, or None where there is no such command."""
     done = subprocess.run([TOOL, *command, "--help"], capture_output=True, text=True, check=False)
     return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", done.stdout)) if done.returncode == 0 else None
 

@@ -269,7 +269,7 @@ def _line_of(function: Callable[..., Any], trace: TracebackType | None) -> str:
 
 
 def _given_by_name(what: str, function: Callable[..., Any], by_place: Sequence[Term], known: Names) -> Names:
-    """What a function asks for besides its first arguments."""
+    """Terms that a function asks for besides its first arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

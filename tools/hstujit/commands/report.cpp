@@ -3,12 +3,14 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 #include <memory>
 
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
+#include "compiler/support/text.h"
 #include "tools/hstujit/command.h"
 #include "tools/hstujit/output.h"
 #include "tools/hstujit/output_file.h"
@@ -26,9 +28,7 @@ struct ReportOptions : Options {
 
 // JSON as a script element may hold it: no "</script" and no "<!--" ends it early.
 std::string script_text(const Json& json) {
-  std::string text = json_text(json);
-  for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) text.replace(at, 1, "\\u003c");
-  return text;
+  return fmt::format("{}", fmt::join(split(json_text(json), '<'), "\\u003c"));
 }
 
 std::string page_of(const Json& data) {

@@ -43,8 +43,6 @@ Units units_of(const HstuAttentionParams& params) {
   return units;
 }
 
-double square(double x) { return x * x; }
-
 struct Estimate {
   double value = 0;
   double variance = 0;

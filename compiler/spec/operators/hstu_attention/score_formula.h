@@ -16,7 +16,7 @@ class ScoreFormula {
  public:
   ScoreFormula(const HstuAttentionParams& params, double alpha);
 
-  // Of x, which is alpha times the product. Derivatives are those with respect to x.
+  // Takes alpha times the product. Derivatives are those with respect to it.
   FormulaPoint at(double x, const ScorePlace& place, FormulaDetail detail) const;
   double value(double x, const ScorePlace& place) const { return at(x, place, FormulaDetail::kValue).value; }
 
