@@ -34,7 +34,8 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   mlir::Block* score = builder.createBlock(&attention.getScoreRegion(), {}, types,
                                            mlir::SmallVector<mlir::Location>(types.size(), location));
   const auto argument = [&](unsigned i) { return score->getArgument(i); };
-  ScoreArguments arguments = {argument(0), argument(1), argument(2), argument(3), argument(4), argument(5), {}, {}};
+  ScoreArguments arguments = {argument(0), argument(1),  argument(2), argument(3), argument(4),
+                              argument(5), params.heads, {},          {}};
   for (unsigned i = 0; i < scalars.size(); ++i)
     arguments.scalars[scalars[i].str()] = argument(hstu::AttentionOp::kFirstScalar + i);
   for (const Operand& operand : spec.operands()) {

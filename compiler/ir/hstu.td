@@ -174,18 +174,21 @@ def Hstu_GemmOp : Hstu_Op<"gemm", [IsolatedFromAbove]> {
 }
 
 def Hstu_ReadOp : Hstu_Op<"read", [Pure]> {
-  let summary = "an element of an operand of attention that has one for each row";
+  let summary = "an element of an operand of attention";
   let description = [{
-    The element of the row at `position` of the pair's sequence, and of the pair's head where the operand has an axis of
-    heads (`by_head`). A position outside of the sequence reads 0. Reals of the type `dtype` are read as fp32, integers
-    as i64. The gradient of an operand that is read `differentiable` is a sum over the pairs that read an element, so
-    `position` is the row or the column of the pair.
+    Of the kind `row` the element of the row at `position` of the pair's sequence; a position outside of the sequence
+    reads 0. Of the kind `table` the entry `position`, or the nearest of its `entries`. Of the kinds `head` and `scalar`
+    the element at `position`, the pair's head or 0. Where the operand has an axis of heads beside that (`by_head`), the
+    element is that of the pair's head, which `group` heads in a row have in common. Reals of the type `dtype` are read
+    as fp32, integers as i64. The gradient of an operand that is read `differentiable` is a sum over the pairs that read
+    an element; of the kind `row`, `position` is then the row or the column of the pair.
   }];
-  let arguments = (ins StrAttr:$operand, Index:$position, TypeAttr:$dtype, UnitAttr:$by_head, UnitAttr:$differentiable);
+  let arguments = (ins StrAttr:$operand, StrAttr:$kind, Index:$position, TypeAttr:$dtype, UnitAttr:$by_head,
+                       I64Attr:$group, I64Attr:$entries, UnitAttr:$differentiable);
   let results = (outs AnyTypeOf<[F32, I64]>:$value);
   let assemblyFormat = [{
-    $operand `[` $position `]` `of` $dtype (`by_head` $by_head^)? (`differentiable` $differentiable^)? `:` type($value)
-    attr-dict
+    $operand `:` $kind `[` $position `]` `of` $dtype (`by_head` $by_head^)? `group` $group `entries` $entries
+    (`differentiable` $differentiable^)? `:` type($value) attr-dict
   }];
 }
 

@@ -25,8 +25,10 @@ mlir::Value ScoreArguments::read(Ops& ops, const std::string& operand, mlir::Val
         return is_integer(read.dtype) ? integer : real;
     }
   };
-  return hstu::ReadOp::create(builder, ops.location(), is_integer(read.dtype) ? integer : real, operand, position,
-                              type(), read.heads > 0, read.gradient);
+  const bool by_head = read.heads > 0 && read.kind != &head_kind();
+  return hstu::ReadOp::create(builder, ops.location(), is_integer(read.dtype) ? integer : real, operand,
+                              llvm::StringRef(read.kind->name), position, type(), by_head,
+                              by_head ? heads / read.heads : 1, read.entries, read.gradient);
 }
 
 namespace {

@@ -16,10 +16,12 @@ struct ScoreArguments {
   mlir::Value x;                               // the raw dot product
   mlir::Value row, col, n, t;                  // as of the mask
   mlir::Value head;                            // of q
+  int64_t heads;                               // how many there are
   std::map<std::string, mlir::Value> scalars;  // of the launch, by name
   std::map<std::string, Operand> operands;     // that the score may read, by name
 
-  // The operand's element of the row at `position`, row or col of this pair or another one: fp32, or i64 of integers.
+  // The operand's element at `position`, fp32, or i64 of integers: of a row, the position in the sequence; of a table
+  // the entry; of a head, `head`; of a scalar, 0 (hstu.read).
   mlir::Value read(Ops& ops, const std::string& operand, mlir::Value position) const;
 };
 

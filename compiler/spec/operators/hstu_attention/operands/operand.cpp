@@ -12,6 +12,8 @@ constexpr OperandKind kPair = {"pair", {Axis::kSequences, Axis::kHeads, Axis::kP
 constexpr OperandKind kRow = {"row", {Axis::kRows, Axis::kHeads}, 2};
 constexpr OperandKind kSequence = {"sequence", {Axis::kSequences}, 1};
 constexpr OperandKind kScalar = {"scalar", {Axis::kOne}, 1};
+constexpr OperandKind kHead = {"head", {Axis::kHeads}, 1};
+constexpr OperandKind kTable = {"table", {Axis::kEntries, Axis::kHeads}, 2};
 
 Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
   switch (axis) {
@@ -23,6 +25,8 @@ Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
       return operand.use == OperandUse::kFactor ? query_rows(rows) : key_rows();
     case Axis::kPositions:
       return Dimension::scalar("max_seq_len");
+    case Axis::kEntries:
+      return Dimension::constant(operand.entries);
     case Axis::kOne:
       break;
   }
@@ -39,6 +43,8 @@ int64_t size_of_axis(Axis axis, const Operand& operand, const OperandSizes& size
       return operand.use == OperandUse::kFactor ? sizes.query_rows : sizes.rows;
     case Axis::kPositions:
       return sizes.max_seq_len;
+    case Axis::kEntries:
+      return operand.entries;
     case Axis::kOne:
       break;
   }
@@ -54,7 +60,8 @@ Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole 
   for (const Axis axis : operand.kind->axes(operand)) argument.shape.push_back(dimension_of(axis, operand, rows));
   argument.alignment = static_cast<int>(operand.alignment > 0 ? operand.alignment : size_of(operand.dtype));
   argument.doc = doc;
-  argument.accumulated = role == ArgumentRole::kOutput && operand.kind == &kScalar;  // a sum over all rows
+  const bool of_all_rows = operand.kind == &kScalar || operand.kind == &kHead || operand.kind == &kTable;
+  argument.accumulated = role == ArgumentRole::kOutput && of_all_rows;
   if (operand.kind == &kSequence) {
     argument.semantic = Semantic::kCounts;
     argument.axis = kSequenceAxis;
@@ -72,6 +79,8 @@ const OperandKind& pair_kind() { return kPair; }
 const OperandKind& row_kind() { return kRow; }
 const OperandKind& sequence_kind() { return kSequence; }
 const OperandKind& scalar_kind() { return kScalar; }
+const OperandKind& head_kind() { return kHead; }
+const OperandKind& table_kind() { return kTable; }
 
 std::vector<OperandAxis> OperandKind::axes(const Operand& operand) const {
   std::vector<OperandAxis> axes;
