@@ -13,7 +13,9 @@
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "compiler/spec/random.h"
+#include "tests/paths.h"
 #include "tests/spec/random_score.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit::test {
 namespace {
@@ -79,6 +81,22 @@ TEST(OwnOperands, TextsThatSayTheSameAreOneInstance) {
   EXPECT_EQ(one["operands"], "s: head");
   EXPECT_EQ(one["score"], "x * s");
   EXPECT_FALSE(spec_with(with_operands("", "silu"))->to_json().contains("operands"));
+}
+
+// The rows of the page's table of examples.
+TEST(OwnOperands, TheExamplesOfThePageAreRead) {
+  const std::string page = whole_file(source_path("/docs/expressions.md")).value();
+  const std::string table = page.substr(page.find("### Examples of operands"));
+  int examples = 0;
+  for (size_t at = 0; (at = table.find("\n| `", at)) != std::string::npos; ++at) {
+    const size_t operands = at + 4, operands_end = table.find('`', operands);
+    const size_t score = table.find('`', operands_end + 1) + 1, score_end = table.find('`', score);
+    ++examples;
+    EXPECT_NE(spec_with(with_operands(table.substr(operands, operands_end - operands),
+                                      table.substr(score, score_end - score))),
+              nullptr);
+  }
+  EXPECT_EQ(examples, 5);
 }
 
 TEST(OwnOperands, RefusalsSayWhere) {
