@@ -207,7 +207,8 @@ CExpression RegionPrinter::read(hstu::ReadOp op) {
     arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
   if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
   if (!op.is_of(scalar_kind().name)) arguments.push_back(operand(*op, 0));
-  return call(op.getKind().str() + "_element", arguments);
+  const CExpression element = call(op.getKind().str() + "_element", arguments);
+  return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }
 
 std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
