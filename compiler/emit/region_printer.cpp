@@ -127,7 +127,15 @@ class RegionPrinter {
 
   std::optional<std::string> type_of(mlir::Type type) const { return type_name(type, wide_); }
 
+  // Whether a score may choose the value, and a function is called for it. Within the choice the compiler would branch
+  // around it, for each pair of a tile by itself, and ptxas overlaps no wgmma with branches.
+  bool is_computed_before_choice(mlir::Operation& op, const CExpression& found) const {
+    auto choice = mlir::dyn_cast<arith::SelectOp>(*op.getUsers().begin());
+    return of_pairs_ && choice && choice.getCondition() != op.getResult(0) && found.text.find('(') != std::string::npos;
+  }
+
   const bool mufu_, wide_;
+  bool of_pairs_ = false;  // a score, of one pair of row and column
   const llvm::DenseSet<mlir::Operation*>& precise_;
   std::map<const void*, CExpression> expressions_;
   std::map<std::string, int> names_;
@@ -366,7 +374,8 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
     taken_.insert(name);
   }
   const std::string before = fmt::format("__device__ __forceinline__ {} {}", result_type, function.getName().str());
-  std::string text = llvm::any_of(function.getArguments(), is_pair_argument) ? "template <class At>\n" : "";
+  of_pairs_ = llvm::any_of(function.getArguments(), is_pair_argument);
+  std::string text = of_pairs_ ? "template <class At>\n" : "";
   text += wrapped_call(before, parameters, " {\n") + prologue;
   for (mlir::Operation& op : function.getBody().front().without_terminator()) {
     const Optional found = expression(op);
@@ -376,7 +385,8 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
     }
     const Value result = op.getResult(0);
     const bool constant = op.hasTrait<mlir::OpTrait::ConstantLike>();
-    const bool inlined = constant || (result.hasOneUse() && found->text.size() <= kLongestExpression);
+    const bool inlined = constant || (result.hasOneUse() && found->text.size() <= kLongestExpression &&
+                                      !is_computed_before_choice(op, *found));
     if (inlined) {
       expressions_[result.getAsOpaquePointer()] = *found;
       continue;

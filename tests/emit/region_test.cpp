@@ -49,6 +49,25 @@ TEST(RegionPrinter, ScoresInTextAreAFewLines) {
   EXPECT_LT(std::count(printed->begin(), printed->end(), '\n'), 12) << *printed;
 }
 
+// A function within the choice would be a branch for each pair, with which ptxas overlaps no wgmma.
+TEST(RegionPrinter, WhatAScoreChoosesIsComputedBefore) {
+  for (const char* score :
+       {"silu(x / alpha)", "silu(x) * exp(-0.01 * abs(row - col))", "where(row - col < 64, gelu(x), hardswish(x))"}) {
+    HstuAttentionParams params = attention_params();
+    params.score = score;
+    Regions regions = build_regions(params);
+    for (const llvm::StringLiteral function : {kScore, kScoreGrad}) {
+      const auto printed = print_region(regions.function(function), Activation::kMufu);
+      ASSERT_TRUE(printed.ok()) << printed.status().message();
+      EXPECT_NE(printed->find(" ? "), std::string::npos) << *printed;
+      for (size_t at = printed->find(" ? "); at != std::string::npos; at = printed->find(" ? ", at + 1)) {
+        const std::string choice = printed->substr(at, printed->find(';', at) - at);
+        EXPECT_EQ(choice.find('('), std::string::npos) << choice << " in " << *printed;
+      }
+    }
+  }
+}
+
 // tanh(x / 2) takes x where it has to be precise and nobody else has the half.
 TEST(RegionPrinter, PreciseTanhOfAHalfTakesTheWhole) {
   const auto print = [](std::string_view result) {
