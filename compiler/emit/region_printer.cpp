@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -101,6 +102,7 @@ class RegionPrinter {
   Optional float_expression(mlir::Operation& op);
   CExpression read(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
+  CExpression power(math::PowFOp op);
   CExpression sum(arith::AddIOp op);
   CExpression difference(arith::SubIOp op);
   CExpression compare(arith::CmpIOp op);
@@ -313,13 +315,27 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](math::Log2Op) -> Optional { return approximate(op, "fast_log2", "log2f"); })
       .Case([&](math::SinOp) -> Optional { return call("sinf", {a()}); })
       .Case([&](math::CosOp) -> Optional { return call("cosf", {a()}); })
-      .Case([&](math::PowFOp) -> Optional { return call("powf", {a(), b()}); })
+      .Case([&](math::PowFOp power_op) -> Optional { return power(power_op); })
       .Case([&](math::FloorOp) -> Optional { return call("floorf", {a()}); })
       .Case([&](math::SqrtOp) -> Optional { return approximate(op, "fast_sqrt", "sqrtf"); })
       .Case([&](math::RsqrtOp) -> Optional {
         return approximate(op, "fast_rsqrt", precise_.contains(&op) ? "precise_rsqrt" : "rsqrtf");
       })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
+}
+
+// Of a base above 0 it is two functions of the special-function unit; powf is some fifty instructions and branches.
+CExpression RegionPrinter::power(math::PowFOp op) {
+  const CExpression base = operand(*op, 0), exponent = operand(*op, 1);
+  if (!is_fast(*op) || !op->hasAttr(kPositiveBase)) return call("powf", {base, exponent});
+  llvm::APFloat number(0.0);
+  const bool known = mlir::matchPattern(op.getLhs(), mlir::m_ConstantFloat(&number));
+  const double logarithm = known ? std::log2(number.convertToDouble()) : 0;
+  if (logarithm == 1) return call("fast_exp2", {exponent});
+  const CExpression factor = known ? CExpression{float_literal(static_cast<float>(logarithm)),
+                                                 logarithm < 0 ? Precedence::kUnary : Precedence::kPrimary}
+                                   : call("fast_log2", {base});
+  return call("fast_exp2", {binary(exponent, "*", factor, Precedence::kProduct, false)});
 }
 
 std::optional<CExpression> RegionPrinter::expression(mlir::Operation& op) {

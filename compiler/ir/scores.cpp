@@ -5,6 +5,7 @@
 
 #include "compiler/ir/expression.h"
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
@@ -135,7 +136,10 @@ class ScoreBuilding {
     if (exponent.op == Operator::kConstant && is_small_power(exponent.number))
       return power(ops_, a, static_cast<int>(exponent.number));
     if (exponent.op == Operator::kConstant && exponent.number == 0.5) return ops_.sqrt(a);
-    return ops_.pow(a, b);
+    const Value power_of_a = ops_.pow(a, b);
+    if (is_positive(score_, node.operands[0]))
+      power_of_a.getDefiningOp()->setAttr(kPositiveBase, ops_.builder().getUnitAttr());
+    return power_of_a;
   }
 
   Value call(const Expression::Node& node, Value a, Value b) {
