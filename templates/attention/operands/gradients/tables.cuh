@@ -1,0 +1,238 @@
+// Attention backward: the gradients of tables, of elements of heads and of scalars that the score reads, by kernels
+// that follow the one of q, k and v.
+//
+// A site is a place where the score reads such an operand; what a pair adds to the element that it reads there is dP
+// times the score's slope. A CTA takes tiles of 64 rows of sequences and keeps the sums of all elements in shared
+// memory; what the CTAs have is added up at the end, in their order. Within a tile of 64 rows and 64 columns the terms
+// that go to a table are added as integers, whose sum does not depend on the order, in steps of 2^-17 or less of the
+// largest one: every run gives the same bits. ScoreSites is printed from the instance's operands.
+#pragma once
+#include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/table_scatter.cuh"
+#include "common/pack.cuh"
+
+namespace operand_gradients {
+
+// Sums over the pairs of a tile of rows, tile of columns by tile of columns, and of each its heads.
+template <class Spec, class Config, class Params>
+class SiteSums {
+ public:
+  __device__ __forceinline__ SiteSums(const Params& params, const SiteMemory& memory)
+      : params_(params), memory_(memory), scatter_(memory) {}
+
+  __device__ __forceinline__ void begin(const Sequence& sequence, int row0) {
+    sequence_ = sequence;
+    row0_ = row0;
+    mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, column_, end_);
+    column_ = max(column_, 0);
+    if constexpr (Config::kEvenTiles) column_ &= ~1;
+    end_ = min(end_, sequence.rows);
+    head_ = 0;
+  }
+
+  // What TilePairs::run() calls.
+  __device__ __forceinline__ bool next(KvTile& tile) {
+    for (; column_ < end_; column_ += kTileSize, head_ = 0) {
+      if (head_ == 0) {
+        bool full, visible;
+        classify<Spec>(sequence_, row0_, column_, full, visible);
+        if (!visible) continue;
+      }
+      if (head_ == Spec::kHeads) continue;
+      tile = {head_++, column_};
+      return true;
+    }
+    return false;
+  }
+  __device__ __forceinline__ void add(const KvTile& tile, const Scores& scores, const Scores& gradients) {
+    bool full, visible;
+    classify<Spec>(sequence_, row0_, tile.column0, full, visible);
+    const Fragment<Spec> fragment(row0_, tile.column0);
+    const u32 valid = fragment.valid(sequence_, full);
+    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+    Terms products, passed_on;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        products[j][e] = scores[0][j][e];
+        passed_on[j][e] = gradients[0][j][e];
+      }
+    }
+    const auto add_slopes = [&](auto of, Terms& sums) {
+      for_each_fragment(
+          [&](int j) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
+              const float slope = decltype(of)::slope(products[0][e], at, params_) * of_half(factors, e / 2);
+              sums[0][e] += valid >> (4 * j + e) & 1 ? passed_on[0][e] * slope : 0.0f;
+            }
+          },
+          products, passed_on, sums);
+    };
+    ScoreSites::for_each_head_sum([&](auto head_sum) {
+      Terms terms;
+      tile.head == 0 ? clear_terms(terms) : get_head_sums(terms);
+      add_slopes(head_sum, terms);
+#pragma unroll
+      for (int j = 0; j < kFragments; ++j)
+        head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
+    });
+    ScoreSites::for_each_site([&](auto site) {
+      using Site = decltype(site);
+      Terms terms;
+      clear_terms(terms);
+      add_slopes(site, terms);
+      if constexpr (Site::kOfTable) {
+        add_to_table<Site>(terms, fragment, tile.head, products);
+      } else {
+        add_to_element(terms, Site::kFirst - ScoreSites::kTables + tile.head / Site::kGroup);
+      }
+    });
+    if (tile.head < Spec::kHeads - 1) return;
+    ScoreSites::for_each_summed_site([&](auto site) {
+      Terms terms;
+      get_head_sums(terms);
+      add_to_table<decltype(site)>(terms, fragment, tile.head, products);
+    });
+  }
+
+ private:
+  static __device__ __forceinline__ void clear_terms(Terms& terms) {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) terms[j][e] = 0.0f;
+    }
+  }
+
+  // This thread's sums over the heads of a tile.
+  __device__ __forceinline__ float4& head_sums(int j) const { return memory_.head_sums[j * kThreads + threadIdx.x]; }
+
+  __device__ __forceinline__ void get_head_sums(Terms& terms) const {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+      const float4 sums = head_sums(j);
+      terms[j][0] = sums.x;
+      terms[j][1] = sums.y;
+      terms[j][2] = sums.z;
+      terms[j][3] = sums.w;
+    }
+  }
+
+  template <class Site>
+  __device__ __forceinline__ void add_to_table(Terms& terms, const Fragment<Spec>& fragment, int head,
+                                               Terms& products) {
+    Entries entries = {};
+    for_each_fragment(
+        [&](int j) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const auto at = [=] { return fragment.pair(j, e, sequence_, head); };
+            entries[0][e] = static_cast<u32>(Site::entry(products[0][e], at, params_));
+          }
+        },
+        products, entries);
+    scatter_.add(terms, entries, memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries);
+  }
+
+  // To the warp's sum of an element that is in no table.
+  __device__ __forceinline__ void add_to_element(const Terms& terms, int element) const {
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum += terms[j][e];
+    }
+#pragma unroll
+    for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) memory_.others[warp * ScoreSites::kOthers + element] += sum;
+  }
+
+  const Params& params_;
+  const SiteMemory memory_;
+  TableScatter scatter_;
+  Sequence sequence_;
+  int row0_, column_, end_;  // of the columns that the rows see
+  int head_;
+};
+
+// Stores the gradient of an element of an operand, with what it is added to.
+template <class Operand, class Params>
+__device__ __forceinline__ void store_element(const Params& params, int entry, int head, float sum) {
+  using Type = typename Operand::Type;
+  using Gradient = typename Operand::Gradient;
+  const auto place = [&](auto tensor) {
+    if constexpr (Operand::kByHead) {
+      return entry * decltype(tensor)::row_stride(params) + head;
+    } else {
+      return static_cast<i64>(entry + head);  // one of them is 0
+    }
+  };
+  if constexpr (Operand::kAdds) {
+    using Before = typename Operand::Before;
+    const auto before = Before::data(params)[place(Before())];
+    if constexpr (Type::kBytes == 4) {
+      sum += before;
+    } else {
+      const u32 word = before;
+      sum += Type::get(&word, 0);
+    }
+  }
+  if constexpr (Type::kBytes == 4) {
+    Gradient::data(params)[place(Gradient())] = sum;
+  } else {
+    u32 word;
+    Type::put(&word, 0, sum, 0.0f);
+    Gradient::data(params)[place(Gradient())] = static_cast<u16>(word);
+  }
+}
+
+}  // namespace operand_gradients
+
+// CTAs take tiles of rows in turn, the last ones of all sequences first: under a causal mask these see most. What each
+// adds up goes to params.site_sums.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void site_gradients(const Params& params) {
+  using namespace operand_gradients;
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  const SiteMemory memory(shared_bytes);
+  memory.clear();
+  SiteSums<Spec, Config, Params> sums(params, memory);
+  const i64 tiles = ceil_div(params.max_query_rows, kTileSize);
+  for (i64 item = blockIdx.x; item < tiles * params.batch; item += gridDim.x) {
+    const int index = static_cast<int>(item % params.batch);
+    const int row0 = static_cast<int>(tiles - 1 - item / params.batch) * kTileSize;
+    const Sequence sequence = sequence_of<Spec, Config>(params, index);
+    if (row0 >= sequence.rows) continue;
+    __syncthreads();  // the buffers of the tile before are no longer read
+    sums.begin(sequence, row0);
+    TilePairs<Spec, Params>(params, sequence, index, shared_address(shared_bytes), row0).run(sums);
+  }
+  __syncthreads();
+  constexpr int kElements = ScoreSites::kTables + ScoreSites::kOthers;
+  for (int i = static_cast<int>(threadIdx.x); i < kElements; i += kThreads)
+    params.site_sums[static_cast<i64>(blockIdx.x) * kElements + i] = memory.sum(i);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *params.site_blocks = static_cast<int>(gridDim.x);
+}
+
+// A thread for each element: adds up what the CTAs have, in their order, and stores it.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void add_site_sums(const Params& params) {
+  using namespace operand_gradients;
+  constexpr int kElements = ScoreSites::kTables + ScoreSites::kOthers;
+  const int element = static_cast<int>(blockIdx.x * kSumThreads + threadIdx.x);
+  if (element >= kElements) return;
+  const int blocks = *params.site_blocks;
+  float sum = 0.0f;
+#pragma unroll 4
+  for (int block = 0; block < blocks; ++block) sum += params.site_sums[static_cast<i64>(block) * kElements + element];
+  ScoreSites::for_each_operand([&](auto operand) {
+    using Operand = decltype(operand);
+    const int own = element - Operand::kFirst;
+    if (own < 0 || own >= Operand::kEntries * Operand::kHeads) return;
+    store_element<Operand>(params, own % Operand::kEntries, own / Operand::kEntries, sum);
+  });
+}
