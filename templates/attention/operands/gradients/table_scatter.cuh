@@ -48,37 +48,26 @@ struct SiteMemory {
 using Terms = float[kFragments][4];
 using Entries = u32[kFragments][4];  // that they go to
 
-// Array j + 1 becomes array j, the first one becomes the last.
-template <class T>
-__device__ __forceinline__ void turn(T (&array)[kFragments][4]) {
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    const T first = array[0][e];
-#pragma unroll
-    for (int j = 0; j < kFragments - 1; ++j) array[j][e] = array[j + 1][e];
-    array[kFragments - 1][e] = first;
-  }
+// Makes the compiler take the value for unknown. What is computed from it stays behind what was made unknown before: so
+// the loads of one fragment's pairs wait for the terms of the last one's, where those of all would need more registers
+// than there are.
+template <class Integer>
+__device__ __forceinline__ void make_unknown(Integer& value) {
+  asm volatile("" : "+r"(value));
+}
+__device__ __forceinline__ void make_unknown(float& value) {
+  u32 bits = __float_as_uint(value);
+  make_unknown(bits);
+  value = __uint_as_float(bits);
 }
 
-// Calls body(j) for all fragments j of a tile, whose elements come first in the arrays: these turn meanwhile, and are
-// as before at the end. The loop is not unrolled: the compiler would load for all pairs at once, and has no registers
-// for that.
-template <class Body, class... Arrays>
-__device__ __forceinline__ void for_each_fragment(const Body& body, Arrays&... arrays) {
-#pragma unroll 1
-  for (int j = 0; j < kFragments; ++j) {
-    body(j);
-    (turn(arrays), ...);
-  }
-}
-
-// Adds the terms of the pairs of a tile to a table, and leaves them in another order. All threads of the CTA take part.
+// Adds the terms of the pairs of a tile to a table. All threads of the CTA take part.
 class TableScatter {
  public:
   __device__ __forceinline__ explicit TableScatter(const SiteMemory& memory) : memory_(memory) {}
 
   // `sums` are those of the table's entries.
-  __device__ __forceinline__ void add(Terms& terms, Entries& entries, float* sums) {
+  __device__ __forceinline__ void add(const Terms& terms, const Entries& entries, float* sums) {
     SiteMemory::Extent own = {0, ~0u, 0};
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -120,7 +109,8 @@ class TableScatter {
   }
 
   // Neighbours that go to one entry, on a diagonal or in a row, are added up first.
-  __device__ __forceinline__ void add_integers(Terms& terms, Entries& entries, float times, float* sums) const {
+  __device__ __forceinline__ void add_integers(const Terms& terms, const Entries& entries, float times,
+                                               float* sums) const {
     u32 entry = entries[0][2];
     int sum = 0;
     const auto take = [&](int j, int e) {
@@ -136,15 +126,13 @@ class TableScatter {
       entry = own;
       sum = term;
     };
-#pragma unroll 1
+#pragma unroll
     for (int i = 0; i <= kFragments; ++i) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        if (i > 0) take(kFragments - 1, e);
-        if (i < kFragments) take(0, e + 2);
+        if (i > 0) take(i - 1, e);
+        if (i < kFragments) take(i, e + 2);
       }
-      turn(terms);
-      turn(entries);
     }
     if (sum != 0) atomicAdd(memory_.integers + entry, sum);
   }

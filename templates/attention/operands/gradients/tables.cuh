@@ -50,26 +50,19 @@ class SiteSums {
     const Fragment<Spec> fragment(row0_, tile.column0);
     const u32 valid = fragment.valid(sequence_, full);
     const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
-    Terms products, passed_on;
-#pragma unroll
-    for (int j = 0; j < kFragments; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        products[j][e] = scores[0][j][e];
-        passed_on[j][e] = gradients[0][j][e];
-      }
-    }
     const auto add_slopes = [&](auto of, Terms& sums) {
-      for_each_fragment(
-          [&](int j) {
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
-              const float slope = decltype(of)::slope(products[0][e], at, params_) * of_half(factors, e / 2);
-              sums[0][e] += valid >> (4 * j + e) & 1 ? passed_on[0][e] * slope : 0.0f;
-            }
-          },
-          products, passed_on, sums);
+      for (int j = 0; j < kFragments; ++j) {
+        Fragment<Spec> own = fragment;
+        make_unknown(own.row);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const auto at = [=] { return own.pair(j, e, sequence_, tile.head); };
+          const float slope = decltype(of)::slope(scores[0][j][e], at, params_) * of_half(factors, e / 2);
+          sums[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+          make_unknown(sums[j][e]);
+        }
+      }
     };
     ScoreSites::for_each_head_sum([&](auto head_sum) {
       Terms terms;
@@ -85,7 +78,7 @@ class SiteSums {
       clear_terms(terms);
       add_slopes(site, terms);
       if constexpr (Site::kOfTable) {
-        add_to_table<Site>(terms, fragment, tile.head, products);
+        add_to_table<Site>(terms, fragment, tile.head, scores);
       } else {
         add_to_element(terms, Site::kFirst - ScoreSites::kTables + tile.head / Site::kGroup);
       }
@@ -94,7 +87,7 @@ class SiteSums {
     ScoreSites::for_each_summed_site([&](auto site) {
       Terms terms;
       get_head_sums(terms);
-      add_to_table<decltype(site)>(terms, fragment, tile.head, products);
+      add_to_table<decltype(site)>(terms, fragment, tile.head, scores);
     });
   }
 
@@ -122,18 +115,20 @@ class SiteSums {
   }
 
   template <class Site>
-  __device__ __forceinline__ void add_to_table(Terms& terms, const Fragment<Spec>& fragment, int head,
-                                               Terms& products) {
-    Entries entries = {};
-    for_each_fragment(
-        [&](int j) {
+  __device__ __forceinline__ void add_to_table(const Terms& terms, const Fragment<Spec>& fragment, int head,
+                                               const Scores& scores) {
+    Entries entries;
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const auto at = [=] { return fragment.pair(j, e, sequence_, head); };
-            entries[0][e] = static_cast<u32>(Site::entry(products[0][e], at, params_));
-          }
-        },
-        products, entries);
+    for (int j = 0; j < kFragments; ++j) {
+      Fragment<Spec> own = fragment;
+      make_unknown(own.row);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return own.pair(j, e, sequence_, head); };
+        entries[j][e] = static_cast<u32>(Site::entry(scores[0][j][e], at, params_));
+        make_unknown(entries[j][e]);
+      }
+    }
     scatter_.add(terms, entries, memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries);
   }
 
