@@ -302,6 +302,14 @@ void launch(Registered& registered, StableIValue* stack) {
   std::array<OwnedTensor, kMaxOutputs> made;
   const std::size_t outputs = registered.op.outputs.size();
   for (std::size_t i = 0; i < outputs; ++i) made[i] = launch.take_output(plan->schema_outputs[i]);
+  if (registered.op.lists_gradients) {
+    const Functions& torch = functions();
+    StableListHandle list = nullptr;
+    check(torch.torch_new_list_reserve_size(plan->gradients.size(), &list), "torch_new_list_reserve_size");
+    stack[outputs] = reinterpret_cast<StableIValue>(list);
+    for (const int gradient : plan->gradients)
+      torch.torch_list_push_back(list, reinterpret_cast<StableIValue>(launch.take_output(gradient).release()));
+  }
   // Nothing fails once the stack has an output.
   for (std::size_t i = 0; i < outputs; ++i) stack[i] = reinterpret_cast<StableIValue>(made[i].release());
 }

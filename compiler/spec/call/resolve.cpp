@@ -74,6 +74,7 @@ class Resolution {
   Result<ResolvedCall> resolve() {
     instance_ = {{"op", function_.op}};
     HSTUJIT_RETURN_IF_ERROR(add_keywords());
+    HSTUJIT_RETURN_IF_ERROR(add_declared());
     for (const auto& [name, presence] : interface_.presences) add_presence(name, presence);
     for (const auto& [name, forms] : interface_.forms) HSTUJIT_RETURN_IF_ERROR(add_form(name, forms));
     for (const auto& [name, axes] : interface_.sizes) HSTUJIT_RETURN_IF_ERROR(add_size(name, axes));
@@ -88,6 +89,7 @@ class Resolution {
     }
     call.signature = call.spec->signature(function_.direction);
     call.instance = std::move(instance_);
+    find_declared(call.signature);
     HSTUJIT_RETURN_IF_ERROR(check_names(call.signature));
     for (const Argument& argument : call.signature) HSTUJIT_RETURN_IF_ERROR(check_tensor(call.signature, argument));
     return call;
@@ -104,20 +106,45 @@ class Resolution {
   // A default is left out, as in a config: what another parameter makes of it is not what was asked for.
   Status add_keywords() {
     for (const auto& [name, value] : given_.keywords.items()) {
-      if (!is_among(name, interface_.keywords)) {
-        Names allowed = interface_.keywords;
-        for (const auto& [symbol, keyword] : interface_.rows) allowed.push_back(keyword);
-        for (const CallArgument& entry : interface_.arguments)
-          if (is_input(entry)) allowed.push_back(entry.argument.name);
-        const std::vector<std::string_view> views(allowed.begin(), allowed.end());
-        return Status(Code::kInvalidArgument,
-                      fmt::format("{} has no argument {}{}; allowed: {}", function_.name(), quote(name),
-                                  did_you_mean(meant_names(name, views)), fmt::join(allowed, ", ")),
-                      {name, "", fmt::format("{}", fmt::join(allowed, ", ")), ""});
-      }
+      if (!is_among(name, interface_.keywords)) return no_argument(name);
       if (value != default_of(name)) instance_[name] = value;
     }
     return {};
+  }
+
+  Status no_argument(const std::string& name) const {
+    Names allowed = interface_.keywords;
+    for (const auto& [symbol, keyword] : interface_.rows) allowed.push_back(keyword);
+    for (const CallArgument& entry : interface_.arguments)
+      if (is_input(entry)) allowed.push_back(entry.argument.name);
+    const std::vector<std::string_view> views(allowed.begin(), allowed.end());
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} has no argument {}{}; allowed: {}", function_.name(), quote(name),
+                              did_you_mean(meant_names(name, views)), fmt::join(allowed, ", ")),
+                  {name, "", fmt::format("{}", fmt::join(allowed, ", ")), ""});
+  }
+
+  // Takes the tensors that the interface does not have, which a text may declare.
+  Status add_declared() {
+    const bool declares = !interface_.declares.empty() && instance_.contains(interface_.declares);
+    for (const auto& [name, tensor] : given_.tensors) {
+      const CallArgument* entry = interface_.find(name);
+      if (entry != nullptr && is_input(*entry)) continue;
+      if (!declares) return no_argument(name);
+      undeclared_.emplace(name, &tensor);
+    }
+    return {};
+  }
+
+  // Finds them among the inputs of the instance, by name or by place.
+  void find_declared(const Signature& signature) {
+    for (const Argument& argument : signature) {
+      if (argument.role == ArgumentRole::kOutput || interface_.find(argument.name) != nullptr) continue;
+      const std::string place = fmt::format("{}[{}]", interface_.declares, declared_.size());
+      auto given = undeclared_.extract(argument.name);
+      if (given.empty()) given = undeclared_.extract(place);
+      declared_.emplace_back(argument.name, given.empty() ? nullptr : given.mapped());
+    }
   }
 
   bool is_any_given(const Names& names) const {
@@ -232,6 +259,12 @@ class Resolution {
       if (find_argument(signature, name) < 0 && given_.has(name) && !deciding.contains(name))
         wrong.push_back(name + " is not used");
     }
+    for (const auto& [name, tensor] : declared_) {
+      taken.push_back(name);
+      if (tensor == nullptr) wrong.push_back(name + " is missing");
+    }
+    for (const auto& [name, tensor] : undeclared_)
+      wrong.push_back(fmt::format("{} is not declared in {}", name, interface_.declares));
     if (wrong.empty()) return {};
     const std::string allowed = fmt::format("{}", fmt::join(taken, ", "));
     return Status(
@@ -242,7 +275,9 @@ class Resolution {
 
   Status check_tensor(const Signature& signature, const Argument& argument) const {
     if (argument.role == ArgumentRole::kOutput || argument.kind != ArgumentKind::kTensor) return {};
-    const GivenTensor& tensor = given_.tensors.find(argument.name)->second;
+    const auto declared = std::ranges::find(declared_, argument.name, &Declared::first);
+    const GivenTensor& tensor =
+        declared != declared_.end() ? *declared->second : given_.tensors.find(argument.name)->second;
     if (tensor.dtype != to_string(argument.dtype)) {
       std::string wanted(to_string(argument.dtype));
       const int offsets = find_argument(signature, Semantic::kOffsets);
@@ -259,6 +294,9 @@ class Resolution {
   const CallInterface& interface_;
   const GivenCall& given_;
   Json instance_;
+  using Declared = std::pair<std::string, const GivenTensor*>;
+  std::vector<Declared> declared_;                                       // null: it is not given
+  std::map<std::string, const GivenTensor*, std::less<>> undeclared_;  // that are given
 };
 
 // The functions of one operator.
