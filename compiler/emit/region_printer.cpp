@@ -248,6 +248,9 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
       .Case([&](arith::CmpIOp compare_op) -> Optional { return compare(compare_op); })
       .Case([&](arith::CmpFOp compare_op) { return compare_floats(compare_op); })
       .Case([&](arith::IndexCastOp cast) -> Optional {
+        const mlir::Type from = cast.getIn().getType(), to = cast.getType();
+        if (!wide_ && from.isInteger(64) != to.isInteger(64))
+          return call(fmt::format("static_cast<{}>", *type_of(to)), {operand(op, 0)});
         // Bits are unsigned, and an integer part is none of them.
         const bool signed_already = operand(op, 0).text.starts_with("static_cast<int>(");
         if (!cast.getIn().getType().isInteger(32) || signed_already) return operand(op, 0);

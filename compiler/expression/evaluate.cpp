@@ -172,6 +172,7 @@ int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c) {
     case Operator::kSelect:
       return a != 0 ? b : c;
     case Operator::kCall:  // formula.h has these
+    case Operator::kRead:
       break;
   }
   return 0;

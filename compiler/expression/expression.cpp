@@ -14,10 +14,10 @@ std::vector<bool> Expression::users_of(int symbol) const {
   std::vector<bool> users(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    users[i] = node.op == Operator::kSymbol ? node.value == symbol
-                                            : std::any_of(node.operands.begin(), node.operands.end(), [&](int operand) {
-                                                return operand >= 0 && users[static_cast<size_t>(operand)];
-                                              });
+    const bool named = node.op == Operator::kSymbol || node.op == Operator::kRead;
+    users[i] = (named && node.value == symbol) || std::ranges::any_of(node.operands, [&](int operand) {
+                 return operand >= 0 && users[static_cast<size_t>(operand)];
+               });
   }
   return users;
 }
@@ -54,10 +54,10 @@ Term ExpressionBuilder::add_node(const Expression::Node& node) {
   return {static_cast<int>(expression_.nodes_.size()) - 1};
 }
 
-int ExpressionBuilder::declare(std::string_view name, bool boolean, bool real) {
+int ExpressionBuilder::declare(std::string_view name, bool boolean, bool real, bool wide) {
   const int index = expression_.symbol(name);
   if (index >= 0) return index;
-  expression_.symbols_.push_back({std::string(name), boolean, real});
+  expression_.symbols_.push_back({std::string(name), boolean, real, wide});
   return static_cast<int>(expression_.symbols_.size()) - 1;
 }
 
@@ -68,11 +68,20 @@ Term ExpressionBuilder::symbol(std::string_view name, bool boolean, bool real) {
 Term ExpressionBuilder::make(Operator op, Term a, Term b, Term c) {
   const Expression::Node& first = expression_.node(op == Operator::kSelect ? b.node : a.node);
   const bool boolean = op == Operator::kSelect ? first.boolean : op >= Operator::kEq;
-  return add_node({op, boolean, {a.node, b.node, c.node}, 0, first.real && !boolean});
+  Expression::Node node = {op, boolean, {a.node, b.node, c.node}, 0, first.real && !boolean};
+  const auto is_wide = [&](int operand) { return operand >= 0 && expression_.node(operand).wide; };
+  node.wide = !boolean && !node.real && std::ranges::any_of(node.operands, is_wide);
+  return add_node(node);
 }
 
 Term ExpressionBuilder::call(Function function, Term a, Term b) {
   return add_node({Operator::kCall, false, {a.node, b.node, -1}, 0, function != Function::kInt, function});
+}
+
+Term ExpressionBuilder::read(std::string_view operand, bool real, Term index) {
+  Expression::Node node = {Operator::kRead, false, {index.node, -1, -1}, declare(operand, false, real, !real), real};
+  node.wide = !real;
+  return add_node(node);
 }
 
 Expression ExpressionBuilder::finish(Term root) && {

@@ -46,6 +46,7 @@ enum class Operator : uint8_t {
   kNot,
   kSelect,  // operands: condition, value where it holds, value where it does not
   kCall,    // a function of functions.h
+  kRead,    // an element of an operand, whose symbol is `value`; its operand is the index, if it has one
 };
 
 // A node of the expression that it was made by.
@@ -63,6 +64,7 @@ class Expression {
     bool real = false;
     Function function = Function::kNone;  // of kCall
     double number = 0;                    // of a constant that is real
+    bool wide = false;                    // an integer that is computed in 64 bits, since one is that it is made of
 
     bool operator==(const Node&) const = default;
     bool is_constant() const { return op == Operator::kConstant || op == Operator::kWord; }
@@ -72,6 +74,7 @@ class Expression {
     std::string name;
     bool boolean = false;
     bool real = false;
+    bool wide = false;  // an integer that fits into no 32 bits
   };
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -138,6 +141,8 @@ class ExpressionBuilder {
   Term negate(Term a) { return make(Operator::kNot, a); }
   Term select(Term condition, Term a, Term b) { return make(Operator::kSelect, condition, a, b); }
   Term call(Function function, Term a, Term b = {});
+  // An element of the operand of the name; none where it has no index.
+  Term read(std::string_view operand, bool real, Term index);
   // Makes a node of any operator but a constant, a symbol and a call; operands that it has not are Term().
   Term apply(Operator op, Term a, Term b, Term c) { return make(op, a, b, c); }
 
@@ -150,7 +155,7 @@ class ExpressionBuilder {
   virtual Term make(Operator op, Term a, Term b = {}, Term c = {});
   virtual Term add_node(const Expression::Node& node);
   // The index of a symbol that has no node yet.
-  int declare(std::string_view name, bool boolean, bool real = false);
+  int declare(std::string_view name, bool boolean, bool real = false, bool wide = false);
 
   Expression expression_;
 

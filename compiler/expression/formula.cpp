@@ -15,6 +15,7 @@ namespace hstujit {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kExactInFp32 = 0x1p24;  // all integers up to here are
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double normal_density(double x) { return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
@@ -90,7 +91,7 @@ Unary unary(Function function, double x, double constant, FormulaDetail detail) 
   Unary y;
   switch (function) {
     case Function::kReal:
-      return {x, 1, 0, 0, 0, 0, true};
+      return {x, 1, 0, 0, 0, 0, std::abs(x) <= kExactInFp32};
     case Function::kNegate:
       return {-x, -1, 0, 0, 0, 0, true};
     case Function::kFloor:
@@ -286,32 +287,66 @@ bool bends_at(const Expression& expression, const Expression::Node& node) {
 
 }  // namespace
 
-Formula::Formula(Expression expression, int variable) : expression_(std::move(expression)), variable_(variable) {
+Formula::Formula(Expression expression, int variable, int index)
+    : expression_(std::move(expression)), variable_(variable), index_(index) {
   for (const Expression::Node& node : expression_.nodes()) bends_ = bends_ || bends_at(expression_, node);
 }
 
-FormulaPoint Formula::at(std::span<const double> values, FormulaDetail detail) const {
-  std::array<FormulaPoint, static_cast<size_t>(kMaxExpressionParts)> points;
+// Integers are kept beside, since a double has no room for some of 64 bits.
+struct Formula::Points {
+  std::array<FormulaPoint, static_cast<size_t>(kMaxExpressionParts)> real;
+  std::array<int64_t, static_cast<size_t>(kMaxExpressionParts)> whole;
+};
+
+void Formula::compute(std::span<const double> values, FormulaDetail detail, const FormulaOperands* operands, int last,
+                      Points& points) const {
   const Rules rules(detail);
-  size_t place = 0;
-  for (const Expression::Node& node : expression_.nodes()) {
+  for (int place = 0; place <= last; ++place) {
+    const Expression::Node& node = expression_.node(place);
     const auto operand = [&](size_t i) {
-      return node.operands[i] < 0 ? Rules::exact(0) : points[static_cast<size_t>(node.operands[i])];
+      return node.operands[i] < 0 ? Rules::exact(0) : points.real[static_cast<size_t>(node.operands[i])];
     };
-    FormulaPoint& point = points[place++];
+    const auto integer = [&](size_t i) -> int64_t {
+      return node.operands[i] < 0 ? 0 : points.whole[static_cast<size_t>(node.operands[i])];
+    };
+    FormulaPoint& point = points.real[static_cast<size_t>(place)];
+    int64_t& whole = points.whole[static_cast<size_t>(place)];
+    const auto set_integer = [&](int64_t value) {
+      whole = value;
+      point = Rules::exact(static_cast<double>(value));
+    };
     if (node.op == Operator::kConstant) {
-      point = Rules::exact(node.real ? node.number : static_cast<double>(node.value));
+      if (node.real) point = Rules::exact(node.number);
+      if (!node.real) set_integer(node.value);
     } else if (node.op == Operator::kSymbol) {
-      point = Rules::exact(values[static_cast<size_t>(node.value)], node.value == variable_ ? 1 : 0);
+      const double value = values[static_cast<size_t>(node.value)];
+      if (!node.real) set_integer(as_integer(value));
+      point = Rules::exact(value, node.value == variable_ ? 1 : 0);
+    } else if (node.op == Operator::kRead) {
+      const auto symbol = static_cast<int>(node.value);
+      const bool varies = symbol == variable_ && node.operands[0] == index_;
+      if (node.real) point = Rules::exact(operands->real(symbol, integer(0)), varies ? 1 : 0);
+      if (!node.real) set_integer(operands->integer(symbol, integer(0)));
     } else if (node.real || node.op == Operator::kCall ||
                (node.operands[0] >= 0 && expression_.node(node.operands[0]).real)) {
       point = of_reals(node, operand(0), operand(1), operand(2), rules);
+      if (!node.real) whole = as_integer(point.value);
     } else {
-      point = Rules::exact(static_cast<double>(evaluate_point(
-          node.op, as_integer(operand(0).value), as_integer(operand(1).value), as_integer(operand(2).value))));
+      set_integer(evaluate_point(node.op, integer(0), integer(1), integer(2)));
     }
   }
-  return points[static_cast<size_t>(expression_.root())];
+}
+
+FormulaPoint Formula::at(std::span<const double> values, FormulaDetail detail, const FormulaOperands* operands) const {
+  Points points;
+  compute(values, detail, operands, expression_.root(), points);
+  return points.real[static_cast<size_t>(expression_.root())];
+}
+
+int64_t Formula::integer_at(int node, std::span<const double> values, const FormulaOperands* operands) const {
+  Points points;
+  compute(values, FormulaDetail::kValue, operands, node, points);
+  return points.whole[static_cast<size_t>(node)];
 }
 
 }  // namespace hstujit

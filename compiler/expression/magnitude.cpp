@@ -25,10 +25,13 @@ int64_t largest_integer(const Expression& expression, std::span<const Interval> 
     const auto operand = [&](size_t i) {
       return node.operands[i] < 0 ? Interval{} : intervals[static_cast<size_t>(node.operands[i])];
     };
-    const bool compares_reals = node.boolean && node.operands[0] >= 0 && expression.node(node.operands[0]).real;
-    if (node.real) {
+    const auto is_other = [&](int operand) {
+      return operand >= 0 && (expression.node(operand).real || expression.node(operand).wide);
+    };
+    const bool compares_others = node.boolean && (is_other(node.operands[0]) || is_other(node.operands[1]));
+    if (node.real || node.wide) {
       intervals.push_back({});
-    } else if (compares_reals) {
+    } else if (compares_others) {
       intervals.push_back({0, 1});
     } else if (node.op == Operator::kConstant) {
       intervals.push_back({node.value, node.value});

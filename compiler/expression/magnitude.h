@@ -14,7 +14,7 @@ namespace hstujit {
 int64_t largest_magnitude(const Expression& expression, std::span<const Interval> values);
 
 // A bound of the magnitude of the integers of an expression that may have real numbers; values of these are passed
-// over.
+// over, and so are integers of 64 bits.
 int64_t largest_integer(const Expression& expression, std::span<const Interval> values);
 
 }  // namespace hstujit

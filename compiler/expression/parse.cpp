@@ -40,7 +40,7 @@ class Parser {
   // Symbols are in the order of the names, whatever the text has first.
   Parser(std::string_view text, std::span<const ExpressionName> names, Grammar grammar)
       : text_(text), names_(names), reals_(grammar == Grammar::kReals) {
-    for (const ExpressionName& name : names) symbol(name);
+    for (const ExpressionName& name : names) term_of(name, {});
   }
 
   Result<Expression> run() && {
@@ -178,7 +178,8 @@ class Parser {
   Value numeric(Term term, const Value& first) {
     return {term, false, first.column, {}, !mistake_ && builder_.node(term).real};
   }
-  Term symbol(const ExpressionName& name) {
+  Term term_of(const ExpressionName& name, Term index) {
+    if (name.reads != Reads::kValue) return builder_.read(name.symbol, name.real, index);
     return name.real ? builder_.real_symbol(name.symbol) : builder_.number(name.symbol);
   }
   Term as_real(const Value& value) {
@@ -344,9 +345,32 @@ class Parser {
     }
     if (const FunctionInfo* info = reals_ ? find_function(token.text) : nullptr) return function(token, *info);
     for (const ExpressionName& name : names_) {
-      if (name.name == token.text) return {symbol(name), false, token.column, {}, name.real};
+      if (name.name == token.text) return named(token, name);
     }
     return unknown(token);
+  }
+
+  Value named(const Token& token, const ExpressionName& name) {
+    Term index;
+    if (name.reads == Reads::kAtIndex) {
+      if (!is("[")) {
+        return fail(token.column,
+                    fmt::format("{} is read at an index; allowed: such as {}[row - col]", name.name, name.name));
+      }
+      advance();
+      const Level level(*this);
+      const Value at = alternatives();
+      expect("]");
+      if (!number(at, name.name)) return {};
+      if (at.real || builder_.node(at.term).wide) {
+        return fail(at.column, fmt::format("the index of {} is {}; allowed: an integer of positions, or int(a)",
+                                           name.name, at.real ? "a real number" : "an integer of 64 bits"));
+      }
+      index = at.term;
+    } else if (is("[")) {
+      return fail(token_.column, fmt::format("{} has no index; allowed: {} alone", name.name, name.name));
+    }
+    return {term_of(name, index), false, token.column, {}, name.real};
   }
 
   Value literal() {
@@ -425,7 +449,10 @@ class Parser {
       if (!number(argument, name.text)) return {};
     }
     const bool whole = info.function == Function::kInt || info.function == Function::kFloor;
-    if (whole && !arguments[0].real) return {arguments[0].term, false, name.column, {}};
+    if (whole && !arguments[0].real) {
+      const bool narrows = info.function == Function::kInt && builder_.node(arguments[0].term).wide;
+      return {narrows ? builder_.call(Function::kInt, arguments[0].term) : arguments[0].term, false, name.column, {}};
+    }
     const Term first = as_real(arguments[0]);
     Term second;
     if (info.operands == 2) second = arguments.size() == 2 ? as_real(arguments[1]) : builder_.real(kLeakySlope);
@@ -491,6 +518,14 @@ class Parser {
 };
 
 }  // namespace
+
+bool is_expression_word(std::string_view word) {
+  constexpr std::string_view kTruths[] = {"True", "False"};
+  const auto is_among = [&](const auto& words) {
+    return std::find(std::begin(words), std::end(words), word) != std::end(words);
+  };
+  return is_among(kMaskFunctions) || is_among(kWords) || is_among(kTruths) || find_function(word) != nullptr;
+}
 
 Result<Expression> parse_condition(std::string_view text, std::span<const ExpressionName> names) {
   return Parser(text, names, Grammar::kConditions).run();

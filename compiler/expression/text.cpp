@@ -124,6 +124,11 @@ class Printer {
         return call(node, "where");
       case Operator::kCall:
         return function(node);
+      case Operator::kRead: {
+        std::string text(name_of(expression_.symbols()[static_cast<size_t>(node.value)].name));
+        if (node.operands[0] >= 0) text += fmt::format("[{}]", print(node.operands[0], kOfOr));
+        return {std::move(text), kOfAtom};
+      }
     }
     return {};
   }

@@ -46,7 +46,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
     yield(given(ops, arguments));
     return module;
   }
-  const Result<Expression> expression = parse_score(params.score);
+  const Result<Expression> expression = parse_score(params);
   if (!expression.ok()) {
     return Status(Code::kUnsupported,
                   fmt::format("score {} has no IR: {}", params.score, expression.status().message()));

@@ -102,6 +102,10 @@ class Ops {
     const Value integer = mlir::arith::FPToSIOp::create(builder_, location_, builder_.getI32Type(), a);
     return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getIndexType(), integer);
   }
+  // Between indices and integers of 64 bits, whose value the narrower of a kernel has room for.
+  Value widened(Value a) { return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getI64Type(), a); }
+  Value narrowed(Value a) { return mlir::arith::IndexCastOp::create(builder_, location_, builder_.getIndexType(), a); }
+  Value wide_to_real(Value a) { return mlir::arith::SIToFPOp::create(builder_, location_, builder_.getF32Type(), a); }
   Value compare(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
     return mlir::arith::CmpFOp::create(builder_, location_, predicate, a, b);
   }

@@ -63,6 +63,12 @@ Value integer_part(Ops& ops, Value a) {
   return ops.to_int(ops.minf(ops.maxf(a, ops.real(-kMost)), ops.real(kMost)));
 }
 
+// What is beyond kLargestInt becomes that.
+Value narrowed(Ops& ops, Value a) {
+  const Value most = ops.widened(ops.integer(kLargestInt)), least = ops.widened(ops.integer(-kLargestInt));
+  return ops.narrowed(ops.min(ops.max(a, least), most));
+}
+
 class ScoreBuilding {
  public:
   ScoreBuilding(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments)
@@ -79,13 +85,30 @@ class ScoreBuilding {
   }
 
   Value value_of(const Expression::Node& node) {
-    const Value a = operand(node, 0), b = operand(node, 1);
+    Value a = operand(node, 0), b = operand(node, 1), c = operand(node, 2);
     const bool of_reals = node.operands[0] >= 0 && score_.node(node.operands[0]).real;
     if (node.op == Operator::kSymbol) return symbol(score_.symbols()[static_cast<size_t>(node.value)].name);
     if (node.op == Operator::kConstant && node.real) return ops_.real(node.number);
+    if (node.op == Operator::kRead) return read(node, a);
     if (node.op == Operator::kCall) return call(node, a, b);
     if (of_reals) return real(node.op, a, b);
-    return build_node(ops_, node, a, b, operand(node, 2));
+    make_alike(a, b, c);
+    return build_node(ops_, node, a, b, c);
+  }
+
+  // Integers of positions beside one of 64 bits have as many.
+  void make_alike(Value& a, Value& b, Value& c) {
+    const auto is_wide = [](Value value) { return value && value.getType().isInteger(64); };
+    if (!is_wide(a) && !is_wide(b) && !is_wide(c)) return;
+    for (Value* const value : {&a, &b, &c}) {
+      if (*value && value->getType().isIndex()) *value = ops_.widened(*value);
+    }
+  }
+
+  Value read(const Expression::Node& node, Value index) {
+    const std::string& name = score_.symbols()[static_cast<size_t>(node.value)].name;
+    if (!index) index = arguments_.operands.at(name).kind == &head_kind() ? arguments_.head : ops_.integer(0);
+    return arguments_.read(ops_, name, index);
   }
 
   Value symbol(const std::string& name) {
@@ -143,13 +166,13 @@ class ScoreBuilding {
   Value call(const Expression::Node& node, Value a, Value b) {
     switch (node.function) {
       case Function::kReal:
-        return ops_.int_to_real(a);
+        return a.getType().isIndex() ? ops_.int_to_real(a) : ops_.wide_to_real(a);
       case Function::kNegate:
         return ops_.negf(a);
       case Function::kDivide:
         return ops_.divf(a, b);
       case Function::kInt:
-        return integer_part(ops_, a);
+        return a.getType().isInteger(64) ? narrowed(ops_, a) : integer_part(ops_, a);
       case Function::kFloor:
         return ops_.floor(a);
       case Function::kExp:

@@ -27,7 +27,7 @@ double per_sequence_estimate_ms(const HstuAttentionParams& params, const Attenti
   const auto warps = static_cast<double>(config.warps), roles = static_cast<double>(kernel.roles);
   const auto scores = static_cast<double>(kernel.warp_rows * kernel.chunk_columns);
   const double fragments = static_cast<double>(kernel.warp_rows) / 16;
-  const double of_score = roles * costs.score * score_work(params.score) + kernel.product_columns * costs.product;
+  const double of_score = roles * costs.score * score_work(params) + kernel.product_columns * costs.product;
 
   // Means over the assumed sequences.
   double instructions = 0, waits = 0, longest = 0;

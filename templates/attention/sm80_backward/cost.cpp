@@ -57,7 +57,7 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   const double pairs = chunks.kv_tiles * static_cast<double>(resources.warp_rows * resources.chunk_columns);
   const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
   const double multiply = pairs * products / (is_ieee(params) ? rates.fma : tensor_rate);
-  const double scores = kScore * score_work(params.score) * (config.activation == "accurate" ? kAccurateFactor : 1);
+  const double scores = kScore * score_work(params) * (config.activation == "accurate" ? kAccurateFactor : 1);
   const double activate = roles * pairs * scores / kMufu;
   const double loads = roles * tiles_read.kv_tiles * static_cast<double>(config.block_n * resources.row_bytes);
 

@@ -60,7 +60,7 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const double pairs = chunks.kv_tiles * static_cast<double>(resources.warp_rows * resources.chunk_columns);
   const double tensor_rate = params.dtype == DataType::kFp32 ? rates.tensor_16bit / 2 : rates.tensor_16bit;
   const double multiply = pairs * columns / (ieee ? rates.fma : tensor_rate);
-  const double scores = score_work(params.score) * (config.activation == "accurate" ? kAccurateFactor : 1);
+  const double scores = score_work(params) * (config.activation == "accurate" ? kAccurateFactor : 1);
   const double activate = pairs * scores / kMufu;
   const double query_bytes =
       resources.query_in_registers ? 0 : static_cast<double>(resources.warp_rows * resources.qk_row_bytes);

@@ -42,7 +42,7 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
                        : !semaphore                 ? 1
                        : resources.last_tiles_first ? costs.semaphore_last_tiles_first
                                                     : costs.semaphore_tile;
-  const double of_score = 1 + kScoreShare * (score_work(params.score) - 1);
+  const double of_score = 1 + kScoreShare * (score_work(params) - 1);
   const double q_tile = shared * waits * of_score * (costs.q_tile + costs.q_tile_columns * columns);
   const bool groups =
       !per_sequence && !(semaphore && resources.last_tiles_first) && size.batch > resources.schedule_sequences;

@@ -38,7 +38,7 @@ double roles_moving_tile(const HstuAttentionParams& params, const AttentionConfi
   const double first_sum = elements * static_cast<double>(params.attn_dim) / 2048;
   const double second_sum = elements * static_cast<double>(params.hidden_dim) / 2048;
   const double scores = slow * first_sum, gradients = slow * second_sum;
-  const double activation = costs.activation * score_work(params.score) * elements / 16;
+  const double activation = costs.activation * score_work(params) * elements / 16;
   const auto moving_tile = [&](double tensor, bool overlap) {
     const double chain = costs.chain * (tensor + activation) * (overlap ? costs.overlapped : 1);
     const double slowest = std::max({chain / (consumers * resident), tensor, activation});

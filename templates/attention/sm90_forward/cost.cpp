@@ -88,7 +88,7 @@ TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& con
 KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n) {
   const double elements = 64.0 * static_cast<double>(block_n);
   const double width = static_cast<double>(round_up(params.attn_dim, int64_t{16}) + params.hidden_dim);
-  return {elements * width / 2048, score_work(params.score) * elements / 16};
+  return {elements * width / 2048, score_work(params) * elements / 16};
 }
 
 double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, const DeviceSpec& device,

@@ -13,6 +13,18 @@ double alpha_of(const AttentionSpec& spec, Direction direction, const std::vecto
                   values[static_cast<size_t>(find_argument(spec.signature(direction), "alpha"))].scalar);
 }
 
+// In the order in which the parameters declare them.
+std::vector<const HostTensor*> own_tensors(const AttentionSpec& spec, Direction direction,
+                                           const std::vector<HostValue>& values) {
+  const Signature signature = spec.signature(direction);
+  std::vector<const HostTensor*> tensors;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.is_own())
+      tensors.push_back(&values[static_cast<size_t>(find_argument(signature, operand.name))].tensor);
+  }
+  return tensors;
+}
+
 }  // namespace
 
 AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, const std::vector<HostValue>& values)
@@ -20,7 +32,7 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
       bias_operand(spec.operand(OperandUse::kBias)),
       factor_operand(spec.operand(OperandUse::kFactor)),
       alpha(alpha_of(spec, direction, values)),
-      score(params, alpha) {
+      score(params, alpha, own_tensors(spec, direction, values)) {
   const Signature arguments = spec.signature(direction);
   const auto has = [&](std::string_view name) { return find_argument(arguments, name) >= 0; };
   const auto value = [&](std::string_view name) -> const HostValue& {

@@ -47,6 +47,9 @@ struct AttentionCall {
   int64_t factor_at(int64_t query) const { return factor_operand->kind == &row_kind() ? query : 0; }
   // What the scores of this row of q are multiplied by.
   double factor(int64_t query) const { return factors == nullptr ? 1 / scale : factors[factor_at(query)]; }
+  ScorePlace pair(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
+    return {i, j, rows.n, rows.t, head, rows.first};
+  }
   // Where a tensor of so many columns has a row and head.
   int64_t place(int64_t row, int64_t head, int64_t width) const { return (row * params.heads + head) * width; }
 

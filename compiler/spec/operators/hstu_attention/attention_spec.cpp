@@ -48,7 +48,7 @@ void add_sequences(const HstuAttentionParams& p, QueryRows rows, Signature& sign
 
 void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
-  if (p.has_own_mask() || score_reads_positions(p.score)) signature.back().max = kMaxOwnMaskSeqLen;
+  if (p.has_own_mask() || score_reads_positions(p)) signature.back().max = kMaxOwnMaskSeqLen;
   if (rows != QueryRows::kAll) {
     signature.push_back(
         max_rows_argument("max_delta_len", kQueryAxis,

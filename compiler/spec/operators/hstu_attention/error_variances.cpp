@@ -2,6 +2,7 @@
 // the roundings that docs/ops.md, "Numerics", allows. Every intermediate value is carried with its variance, on the
 // same rows as the reference; docs/numerics.md derives the formulas.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
@@ -148,6 +149,19 @@ class Errors {
     return {{at.value, slope * s.variance + rounded(at.value, at.value_by_tanh, at.value_by_rounding, 0)},
             {at.slope, curvature * s.variance + rounded(at.slope, at.slope_by_tanh, at.slope_by_rounding, 1)}};
   }
+  // The derivative of the score with respect to what a site reads. It changes with s by as much as at the ends of the
+  // reach of s's error.
+  Estimate site_slope(const ScoreFormula::Site& site, const Estimate& s, const ScorePlace& place) const {
+    constexpr double kReach = 6;  // standard deviations
+    const double reach = kReach * std::sqrt(s.variance);
+    const FormulaPoint at = x_.score.at(site, s.value, place, FormulaDetail::kErrors);
+    double change = 0;
+    for (const double other : {s.value - reach, s.value + reach})
+      change = std::max(change, square(x_.score.at(site, other, place, FormulaDetail::kSlope).slope - at.slope));
+    const double rounded = square(units_.tanh * at.slope_by_tanh) / 3 +
+                           square(units_.arithmetic) * (square(std::max(std::abs(at.slope), at.slope_by_rounding)) + 1);
+    return {at.slope, change / square(kReach) + rounded + kGrid};
+  }
   // The product of dP, the derivative and alpha, whichever two are multiplied first.
   Estimate slope(const Estimate& dp, const Estimate& derivative) const {
     const Estimate product = scaled(dp * derivative, x_.alpha);
@@ -170,10 +184,65 @@ class Errors {
   bool weighted_;
 };
 
+// Variances of elements that terms of many sequences and heads are added to. Sums are taken in any order, from terms
+// of random sign.
+class SharedSums {
+ public:
+  explicit SharedSums(size_t elements)
+      : variances_(elements), squares_(elements), values_(elements), terms_(elements) {}
+
+  size_t size() const { return variances_.size(); }
+  void add(size_t element, const Estimate& term) {
+    plus(variances_[element], term.variance);
+    plus(squares_[element], square(term.value));
+    plus(values_[element], term.value);
+    plus(terms_[element], 1);
+  }
+  // Terms that are multiples of `step`.
+  void add_steps(size_t element, double terms, double step) { plus(variances_[element], terms * grid_variance(step)); }
+  void write(double* to, const Units& units) const {
+    for (size_t i = 0; i < size(); ++i) {
+      const double sums = square(units.sum) * (square(values_[i]) + terms_[i] * squares_[i]);
+      to[i] = variances_[i] + sums + square(units.arithmetic * values_[i]);
+    }
+  }
+
+ private:
+  static void plus(double& to, double term) { std::atomic_ref<double>(to).fetch_add(term, std::memory_order_relaxed); }
+
+  std::vector<double> variances_, squares_, values_, terms_;
+};
+
+// The terms of one sequence and head that are added to an operand's gradient. Kernels add up the terms of a tile as
+// multiples of a step, which is this part of the largest.
+class OwnTerms {
+ public:
+  OwnTerms(SharedSums& sums, bool in_steps) : sums_(sums), counts_(in_steps ? sums.size() : 0) {}
+
+  void add(size_t element, const Estimate& term) {
+    sums_.add(element, term);
+    if (counts_.empty()) return;
+    largest_ = std::max(largest_, std::abs(term.value));
+    ++counts_[element];
+  }
+  void finish() {
+    constexpr double kStep = 0x1p-18;
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] > 0) sums_.add_steps(i, counts_[i], kStep * largest_);
+    }
+  }
+
+ private:
+  SharedSums& sums_;
+  std::vector<double> counts_;
+  double largest_ = 0;
+};
+
 // Variances by output; null is what the call has not.
 struct Variances {
   double *out, *dq, *dk, *dv, *dbias;
-  Estimate* slopes;  // of each row of q and head, what it adds to the gradient of the factors
+  Estimate* slopes;              // of each row of q and head, what it adds to the gradient of the factors
+  std::vector<SharedSums>* own;  // of declared operands
 };
 
 void forward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
@@ -187,7 +256,7 @@ void forward_variances(const AttentionCall& x, const Variances& y, const Units& 
       if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
       const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
                                       x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
-      const Estimate weight = errors.scored(s, {i, j, rows.n, rows.t, head}).value;
+      const Estimate weight = errors.scored(s, x.pair(rows, head, i, j)).value;
       out.add(0, errors.stored(weight, x.factor(query)), x.v + x.place(rows.first + j, head, hidden_dim), units);
     }
     out.write(0, y.out + x.place(query, head, hidden_dim), units);
@@ -199,6 +268,8 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
   const Errors errors(x, units);
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
+  std::vector<OwnTerms> own;
+  for (size_t o = 0; o < y.own->size(); ++o) own.emplace_back((*y.own)[o], x.score.operands()[o].kind != &row_kind());
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t row = rows.first + i;
     const double* const q = x.q + x.place(row, head, attn_dim);
@@ -211,13 +282,21 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
       const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
       const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));
-      const auto [weight, derivative] = errors.scored(s, {i, j, rows.n, rows.t, head});
+      const ScorePlace pair = x.pair(rows, head, i, j);
+      const auto [weight, derivative] = errors.scored(s, pair);
       const Estimate ds = errors.slope(dp, derivative);
       const Estimate stored = errors.stored(ds, factor);
       dq.add(0, stored, k, units);
       dk.add(j, stored, q, units);
       dv.add(j, errors.stored(weight, factor), dout, units);
       slopes.add(weight * dp);
+      for (const ScoreFormula::Site& site : x.score.sites()) {
+        const int64_t element = x.score.element(site, pair);
+        if (element < 0) continue;
+        const Estimate term = scaled(dp * errors.site_slope(site, s, pair), factor);
+        own[site.operand].add(static_cast<size_t>(element),
+                              {term.value, term.variance + square(units.arithmetic * term.value)});
+      }
       if (y.dbias != nullptr) {
         const Estimate term = scaled(ds, factor);
         y.dbias[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
@@ -226,6 +305,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
     dq.write(0, y.dq + x.place(row, head, attn_dim), units);
     if (y.slopes != nullptr) y.slopes[x.place(row, head, 1)] = slopes.total(units.sum);
   }
+  for (OwnTerms& terms : own) terms.finish();
   for (int64_t j = 0; j < rows.n; ++j) {
     dk.write(j, y.dk + x.place(rows.first + j, head, attn_dim), units);
     dv.write(j, y.dv + x.place(rows.first + j, head, hidden_dim), units);
@@ -255,16 +335,25 @@ std::vector<std::vector<double>> attention_variances(const AttentionSpec& spec, 
   };
   double* const dfactors = gradient_of(OperandUse::kFactor);
   std::vector<Estimate> slopes(dfactors == nullptr ? 0 : static_cast<size_t>(queries * heads));
+  std::vector<SharedSums> own;
+  for (const Operand& operand : call.score.operands())
+    own.emplace_back(static_cast<size_t>(operand.gradient ? elements(operand, call.sizes()) : 0));
   const Variances outputs = {zeros("out", queries * heads * params.hidden_dim),
                              zeros("dq", queries * heads * params.attn_dim),
                              zeros("dk", rows * heads * params.attn_dim),
                              zeros("dv", rows * heads * params.hidden_dim),
                              gradient_of(OperandUse::kBias),
-                             dfactors == nullptr ? nullptr : slopes.data()};
+                             dfactors == nullptr ? nullptr : slopes.data(),
+                             &own};
 
   const Units units = units_of(params);
   const auto compute = direction == Direction::kForward ? forward_variances : backward_variances;
   call.for_each_head(sequences, [&](const SequenceRows& of, int64_t head) { compute(call, outputs, units, head, of); });
+  for (size_t o = 0; o < own.size(); ++o) {
+    const Operand& operand = call.score.operands()[o];
+    if (double* const to = zeros(operand.gradient_name(), static_cast<int64_t>(own[o].size())); to != nullptr)
+      own[o].write(to, units);
+  }
   const bool by_row = params.has_row_factors();
   for (size_t index = 0; index < slopes.size();) {
     Sum sum;

@@ -89,7 +89,7 @@ struct OperandDraw {
         break;
     }
     return is_integer(operand.dtype) ? integers_tensor(shape, seed, kOthers + 2 * index)
-                                     : normal_tensor(shape, 1.0, operand.dtype, seed, kOthers + 2 * index);
+                                     : normal_tensor(shape, 1.0, operand.dtype, seed, kOthers + 2 * index, grid);
   }
 
   HostTensor before(const Operand& operand, size_t index) const {

@@ -7,6 +7,7 @@
 
 #include "compiler/expression/magnitude.h"
 #include "compiler/expression/parse.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 
 namespace hstujit {
@@ -36,6 +37,17 @@ bool is_number(const Expression& score, int node, double number) {
   return of.op == Operator::kConstant && of.real && of.number == number;
 }
 
+// kNames and the operands, which must outlive them.
+std::vector<ExpressionName> names_with(const std::vector<Operand>& operands) {
+  std::vector<ExpressionName> names(std::begin(kNames), std::end(kNames));
+  for (const Operand& operand : operands) {
+    const bool indexed = operand.kind == &row_kind() || operand.kind == &table_kind();
+    names.push_back(
+        {operand.name, operand.name, !is_integer(operand.dtype), indexed ? Reads::kAtIndex : Reads::kElement});
+  }
+  return names;
+}
+
 // A small power is a product, and the root of one.
 double instructions_of(const Expression& score, const Expression::Node& node) {
   if (node.op == Operator::kConstant || node.op == Operator::kSymbol) return 0;
@@ -45,6 +57,8 @@ double instructions_of(const Expression& score, const Expression::Node& node) {
         (exponent >= 0 && exponent <= 8 && exponent == static_cast<double>(static_cast<int>(exponent))))
       return 4;
   }
+  constexpr double kReadInstructions = 5;  // a bound, an address and a load
+  if (node.op == Operator::kRead) return kReadInstructions;
   return node.op == Operator::kCall ? info_of(node.function).instructions : 1;
 }
 
@@ -52,12 +66,20 @@ double instructions_of(const Expression& score, const Expression::Node& node) {
 
 bool is_named_score(std::string_view score) { return find_named(score) != nullptr; }
 
-Result<Expression> parse_score(std::string_view score) {
+bool is_score_word(std::string_view word) {
+  return is_expression_word(word) || is_named_score(word) ||
+         std::ranges::any_of(kNames,
+                             [&](const ExpressionName& name) { return name.name == word || name.symbol == word; });
+}
+
+Result<Expression> parse_score(std::string_view score, const std::vector<Operand>& operands) {
   const NamedScore* const named = find_named(score);
-  Result<Expression> expression = parse_real(named ? named->text : score, kNames);
+  const std::vector<ExpressionName> names = names_with(operands);
+  Result<Expression> expression = parse_real(named ? named->text : score, names);
   if (named || !expression.ok()) return expression;
   const Interval places = {-kMaxOwnMaskSeqLen, kMaxOwnMaskSeqLen}, rows = {0, kMaxOwnMaskSeqLen};
-  const Interval of_symbols[] = {{}, places, places, rows, rows, {0, kMostHeads - 1}, {1, kMostHeads}, {}};
+  std::vector<Interval> of_symbols = {{}, places, places, rows, rows, {0, kMostHeads - 1}, {1, kMostHeads}, {}};
+  of_symbols.resize(names.size());
   const int64_t largest = largest_integer(*expression, of_symbols);
   if (largest > kLargestOwnInteger) {
     return Status(Code::kInvalidConfig,
@@ -65,25 +87,29 @@ Result<Expression> parse_score(std::string_view score) {
                               "real numbers, as in 1.0 * row * col",
                               largest, kMaxOwnMaskSeqLen, kLargestOwnInteger));
   }
-  if (to_text(*expression, kNames).size() > kMaxExpressionLength) {
+  if (to_text(*expression, names).size() > kMaxExpressionLength) {
     return Status(Code::kInvalidConfig,
                   fmt::format("it has more than {} bytes where its numbers are written out", kMaxExpressionLength));
   }
   return expression;
 }
 
-std::string canonical_score(std::string_view score) {
+Result<Expression> parse_score(const HstuAttentionParams& params) {
+  return parse_score(params.score, parse_own_operands(params.operands, params.heads).value());
+}
+
+std::string canonical_score(std::string_view score, const std::vector<Operand>& operands) {
   if (is_named_score(score)) return std::string(score);
-  std::string text = to_text(parse_score(score).value(), kNames);
+  std::string text = to_text(parse_score(score, operands).value(), names_with(operands));
   for (const NamedScore& named : kNamedScores) {
     if (named.text == text) return std::string(named.name);
   }
   return text;
 }
 
-bool score_reads_positions(std::string_view score) {
-  if (is_named_score(score)) return false;
-  const Result<Expression> expression = parse_score(score);
+bool score_reads_positions(const HstuAttentionParams& params) {
+  if (is_named_score(params.score)) return false;
+  const Result<Expression> expression = parse_score(params);
   if (!expression.ok()) return false;
   return std::ranges::any_of(std::array{"row", "column", "n", "t"},
                              [&](const char* symbol) { return expression->depends_on(symbol); });
@@ -91,6 +117,7 @@ bool score_reads_positions(std::string_view score) {
 
 bool score_is_finite(const Expression& score) {
   return std::ranges::all_of(score.nodes(), [&](const Expression::Node& node) {
+    if (node.op == Operator::kRead && node.real) return false;
     if (node.op != Operator::kCall || info_of(node.function).finite) return true;
     const Expression::Node& second = score.node(std::max(node.operands[1], 0));
     const bool by_constant = node.operands[1] >= 0 && second.op == Operator::kConstant;
@@ -100,9 +127,9 @@ bool score_is_finite(const Expression& score) {
   });
 }
 
-double score_work(std::string_view score) {
-  if (is_named_score(score)) return 1;
-  const Result<Expression> expression = parse_score(score);
+double score_work(const HstuAttentionParams& params) {
+  if (is_named_score(params.score)) return 1;
+  const Result<Expression> expression = parse_score(params);
   if (!expression.ok()) return 1;
   double instructions = 0;
   for (const Expression::Node& node : expression->nodes()) instructions += instructions_of(*expression, node);

@@ -3,8 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/expression/expression.h"
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 #include "compiler/support/status.h"
 
 namespace hstujit {
@@ -12,21 +15,26 @@ namespace hstujit {
 // Whether it is a name of kHstuScores.
 bool is_named_score(std::string_view score);
 
+// Whether a text may not name an operand so, since it is the name of something else.
+bool is_score_word(std::string_view word);
+
 // The expression of a name, or of a text in the words of docs/expressions.md: of x, which is alpha times the product,
-// row, column, n, t, head, heads and alpha. Or what is wrong and at which column of the text.
-Result<Expression> parse_score(std::string_view score);
+// row, column, n, t, head, heads, alpha and the operands. Or what is wrong and at which column of the text. Of
+// parameters that obey the rules, it is that of their score.
+Result<Expression> parse_score(std::string_view score, const std::vector<Operand>& operands = {});
+Result<Expression> parse_score(const HstuAttentionParams& params);
 
 // Brings texts that say the same in the same order to one, or to the name that says it: of a score that parse_score
 // takes.
-std::string canonical_score(std::string_view score);
+std::string canonical_score(std::string_view score, const std::vector<Operand>& operands = {});
 
 // Whether a text reads where the pair is in its sequence, which the longest sequences have no numbers for.
-bool score_reads_positions(std::string_view score);
+bool score_reads_positions(const HstuAttentionParams& params);
 
 // Whether kernels may get infinities or NaN from it at rows that are not of the sequence.
 bool score_is_finite(const Expression& score);
 
-// Instructions of a text over those of silu, at least 1; 1 of a name.
-double score_work(std::string_view score);
+// Instructions of the score over those of silu, at least 1; 1 of a name.
+double score_work(const HstuAttentionParams& params);
 
 }  // namespace hstujit

@@ -7,6 +7,7 @@
 
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
@@ -58,9 +59,49 @@ void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   }
 }
 
+// The gradient of an element of a row is a sum over the pairs of its row, and over those of its column.
+std::string unsummed_read(const Expression& score, const Operand& operand) {
+  const int symbol = score.symbol(operand.name);
+  for (const Expression::Node& node : score.nodes()) {
+    if (node.op != Operator::kRead || node.value != symbol) continue;
+    const Expression::Node& index = score.node(node.operands[0]);
+    const bool own =
+        index.op == Operator::kSymbol && (index.value == score.symbol("row") || index.value == score.symbol("column"));
+    if (!own) {
+      return fmt::format("{0} has a gradient and is read at another position; allowed: {0}[row] and {0}[col]",
+                         operand.name);
+    }
+  }
+  return {};
+}
+
+// An entry that depends on x would have to be summed by what rounding makes of it.
+std::string read_by_product(const Expression& score, const Operand& operand) {
+  const int symbol = score.symbol(operand.name);
+  const std::vector<bool> by_product = score.users_of(score.symbol("x"));
+  for (const Expression::Node& node : score.nodes()) {
+    if (node.op == Operator::kRead && node.value == symbol && node.operands[0] >= 0 &&
+        by_product[static_cast<size_t>(node.operands[0])]) {
+      return fmt::format("the index of {} depends on x; allowed: an index of positions and of operands", operand.name);
+    }
+  }
+  return {};
+}
+
 void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
-  const Result<Expression> score = parse_score(p.score);
+  const Result<std::vector<Operand>> operands = parse_own_operands(p.operands, p.heads);
+  if (!operands.ok()) return rules.broken("operands", Json(p.operands), operands.status().message());
+  const Result<Expression> score = parse_score(p.score, *operands);
   if (!score.ok()) return rules.broken("score", Json(p.score), score.status().message());
+  for (const Operand& operand : *operands) {
+    if (!score->depends_on(operand.name)) {
+      return rules.broken("operands", Json(p.operands),
+                          fmt::format("the score does not read {}; allowed: what it reads", operand.name));
+    }
+    std::string refused = read_by_product(*score, operand);
+    if (refused.empty() && operand.gradient && operand.kind == &row_kind()) refused = unsummed_read(*score, operand);
+    if (!refused.empty()) return rules.broken("score", Json(p.score), refused);
+  }
   if (!p.num_targets && score->depends_on("t")) {
     rules.broken("score", Json(p.score),
                  "launches take no num_targets; allowed: num_targets=true, or a score without targets");
@@ -114,7 +155,8 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 
 void make_canonical(HstuAttentionParams& p) {
   make_canonical_operands(p);
-  p.score = canonical_score(p.score);
+  p.score = canonical_score(p.score, parse_own_operands(p.operands, p.heads).value());
+  p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {

@@ -39,6 +39,7 @@ struct HstuAttentionParams {
   bool full_mask = false;  // "no mask": every pair of a sequence is valid (causal=false, window -1)
   std::string mask = "";   // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
   std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
+  std::string operands = "";        // declarations of what the score reads (operands/own_operands.h)
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
   // Which of their gradients backward returns; true where there is nothing to return.
@@ -91,6 +92,9 @@ struct HstuAttentionParams {
               "pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha")
             .one_of(kHstuScores)
             .or_expression_of(kScoreNames),
+        field("operands", &P::operands,
+              "tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)")
+            .or_none(),
         field("rab_heads", &P::rab_heads,
               "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),
         field("attn_scale", &P::attn_scale, "launches take attn_scale in place of the scale, with a factor for these")

@@ -1,5 +1,8 @@
 // The attention operators in float64, as docs/ops-attention.md writes it: one sequence and head at a time, one row at a
 // time.
+#include <atomic>
+#include <utility>
+
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
 #include "compiler/spec/operators/hstu_attention/attention_reference.h"
 
@@ -10,8 +13,12 @@ namespace {
 // Forward has out, backward the gradients; null is what the call has not.
 struct Outputs {
   double *out, *dq, *dk, *dv, *dbias;
-  double* slopes;  // what each row of q and head adds to the gradient of the factors
+  double* slopes;            // what each row of q and head adds to the gradient of the factors
+  std::vector<double*> own;  // gradients of declared operands, null where there is none
 };
+
+// Sequences and heads share the elements of tables.
+void add_shared(double& to, double term) { std::atomic_ref<double>(to).fetch_add(term, std::memory_order_relaxed); }
 
 double dot(const double* a, const double* b, int64_t width) {
   double sum = 0;
@@ -38,14 +45,15 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
     for (int64_t j = 0; j < rows.n; ++j) {
       if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
       const double s = product(x, head, rows, q, i, j);
-      const double weight = x.score.value(s, {i, j, rows.n, rows.t, head}) * x.factor(rows.first_query + r);
+      const double weight = x.score.value(s, x.pair(rows, head, i, j)) * x.factor(rows.first_query + r);
       add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
     }
   }
 }
 
 // What row i of out passes on to q, k and v: with P = score(S) * a and dP = dout v, dS = dP score'(S) * a, where a is
-// 1 / scale or the row's factor; and to the operands, to the bias alpha dS and to the factor score(S) dP.
+// 1 / scale or the row's factor; and to the operands, to the bias alpha dS, to the factor score(S) dP and to what the
+// score reads dP times its derivative with respect to that, times a.
 void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -57,13 +65,20 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       const int64_t column = x.place(rows.first + j, head, attn_dim), value = x.place(rows.first + j, head, hidden_dim);
       const double s = product(x, head, rows, x.q + row, i, j);
       const double dp = dot(dout, x.v + value, hidden_dim);
-      const FormulaPoint score = x.score.at(s, {i, j, rows.n, rows.t, head}, FormulaDetail::kSlope);
+      const ScorePlace pair = x.pair(rows, head, i, j);
+      const FormulaPoint score = x.score.at(s, pair, FormulaDetail::kSlope);
       const double ds = dp * score.slope * factor;
       add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
       add(y.dv + value, score.value * factor, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
+      for (const ScoreFormula::Site& site : x.score.sites()) {
+        const int64_t element = x.score.element(site, pair);
+        if (element < 0) continue;
+        const double slope = x.score.at(site, s, pair, FormulaDetail::kSlope).slope;
+        add_shared(y.own[site.operand][element], dp * slope * factor);
+      }
     }
   }
 }
@@ -88,8 +103,7 @@ void compute_attention(const AttentionSpec& spec, Direction direction, std::vect
     return zeros(name, {value(like).tensor.shape[0], params.heads, width});
   };
   // In the shape of the operand; it begins with what the launch gives, where that is added to.
-  const auto gradient_of = [&](OperandUse use) -> double* {
-    const Operand* const operand = spec.operand(use);
+  const auto gradient_of = [&](const Operand* operand) -> double* {
     if (operand == nullptr || find_argument(arguments, operand->gradient_name()) < 0) return nullptr;
     double* const begin = zeros(operand->gradient_name(), value(operand->name).tensor.shape);
     if (!params.adds_gradients) return begin;
@@ -97,11 +111,19 @@ void compute_attention(const AttentionSpec& spec, Direction direction, std::vect
     tensor.reals = value(operand->before_name()).tensor.reals;
     return tensor.reals.data();
   };
-  double* const dfactors = gradient_of(OperandUse::kFactor);
+  double* const dfactors = gradient_of(spec.operand(OperandUse::kFactor));
   std::vector<double> slopes(dfactors == nullptr ? 0 : value("q").tensor.reals.size() / params.attn_dim);
-  const Outputs outputs = {output("out", "q", params.hidden_dim), output("dq", "q", params.attn_dim),
-                           output("dk", "k", params.attn_dim),    output("dv", "v", params.hidden_dim),
-                           gradient_of(OperandUse::kBias),        dfactors == nullptr ? nullptr : slopes.data()};
+  std::vector<double*> own;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.is_own()) own.push_back(gradient_of(&operand));
+  }
+  const Outputs outputs = {output("out", "q", params.hidden_dim),
+                           output("dq", "q", params.attn_dim),
+                           output("dk", "k", params.attn_dim),
+                           output("dv", "v", params.hidden_dim),
+                           gradient_of(spec.operand(OperandUse::kBias)),
+                           dfactors == nullptr ? nullptr : slopes.data(),
+                           std::move(own)};
 
   const AttentionCall call(spec, direction, values);
   const auto compute = direction == Direction::kForward ? attend : attend_backward;

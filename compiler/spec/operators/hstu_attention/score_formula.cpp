@@ -1,25 +1,90 @@
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
 
-ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha)
-    : formula_(parse_score(params.score).value(), 0),
-      heads_(static_cast<double>(params.heads)),
-      alpha_(alpha),
-      may_jump_(!is_named_score(params.score) && formula_.bends()) {}
+namespace {
 
-FormulaPoint ScoreFormula::at(double x, const ScorePlace& place, FormulaDetail detail) const {
-  const double values[] = {x,
-                           static_cast<double>(place.row),
-                           static_cast<double>(place.col),
-                           static_cast<double>(place.n),
-                           static_cast<double>(place.targets),
-                           static_cast<double>(place.head),
-                           heads_,
-                           alpha_};
-  return formula_.at(values, detail);
+// The element that a read at `index` has; -1 where a row is outside of the sequence.
+int64_t element_of(const Operand& operand, const ScorePlace& place, int64_t index, int64_t q_heads) {
+  if (operand.kind == &scalar_kind()) return 0;
+  if (operand.kind == &head_kind()) return place.head;
+  const int64_t heads = std::max<int64_t>(operand.heads, 1);
+  const int64_t head = operand.heads > 0 ? place.head / (q_heads / operand.heads) : 0;
+  if (operand.kind == &table_kind()) return std::clamp<int64_t>(index, 0, operand.entries - 1) * heads + head;
+  return index < 0 || index >= place.n ? -1 : (place.first + index) * heads + head;
+}
+
+}  // namespace
+
+class ScoreFormula::Tensors final : public FormulaOperands {
+ public:
+  Tensors(const ScoreFormula& score, const ScorePlace& place) : score_(score), place_(place) {}
+
+  double real(int symbol, int64_t index) const override {
+    const int64_t element = this->element(symbol, index);
+    return element < 0 ? 0 : tensor(symbol).reals[static_cast<size_t>(element)];
+  }
+  int64_t integer(int symbol, int64_t index) const override {
+    const int64_t element = this->element(symbol, index);
+    return element < 0 ? 0 : tensor(symbol).integers[static_cast<size_t>(element)];
+  }
+  int64_t element(int symbol, int64_t index) const {
+    const Operand& operand = score_.operands_[static_cast<size_t>(symbol - kFirstOperand)];
+    return element_of(operand, place_, index, static_cast<int64_t>(score_.q_heads_));
+  }
+
+ private:
+  const HostTensor& tensor(int symbol) const { return *score_.tensors_[static_cast<size_t>(symbol - kFirstOperand)]; }
+
+  const ScoreFormula& score_;
+  const ScorePlace& place_;
+};
+
+ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha, std::vector<const HostTensor*> tensors)
+    : operands_(parse_own_operands(params.operands, params.heads).value()),
+      tensors_(std::move(tensors)),
+      formula_(parse_score(params.score, operands_).value(), 0),
+      q_heads_(static_cast<double>(params.heads)),
+      alpha_(alpha),
+      may_jump_(!is_named_score(params.score) && formula_.bends()) {
+  const Expression& score = formula_.expression();
+  for (const Expression::Node& node : score.nodes()) {
+    if (node.op != Operator::kRead) continue;
+    const auto operand = static_cast<size_t>(node.value - kFirstOperand);
+    const bool known = std::ranges::any_of(
+        sites_, [&](const Site& site) { return site.operand == operand && site.index == node.operands[0]; });
+    if (known || !operands_[operand].gradient) continue;
+    sites_.push_back({operand, node.operands[0], Formula(score, static_cast<int>(node.value), node.operands[0])});
+  }
+}
+
+std::array<double, ScoreFormula::kFirstOperand> ScoreFormula::values_at(double x, const ScorePlace& place) const {
+  return {x,
+          static_cast<double>(place.row),
+          static_cast<double>(place.col),
+          static_cast<double>(place.n),
+          static_cast<double>(place.targets),
+          static_cast<double>(place.head),
+          q_heads_,
+          alpha_};
+}
+
+FormulaPoint ScoreFormula::at(const Formula& formula, double x, const ScorePlace& place, FormulaDetail detail) const {
+  const std::array<double, kFirstOperand> values = values_at(x, place);
+  const Tensors tensors(*this, place);
+  return formula.at(values, detail, &tensors);
+}
+
+int64_t ScoreFormula::element(const Site& site, const ScorePlace& place) const {
+  const Tensors tensors(*this, place);
+  const int64_t index = site.index < 0 ? 0 : formula_.integer_at(site.index, values_at(0, place), &tensors);
+  return tensors.element(static_cast<int>(site.operand) + kFirstOperand, index);
 }
 
 }  // namespace hstujit

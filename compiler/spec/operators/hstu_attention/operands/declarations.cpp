@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 
 namespace hstujit {
 
@@ -39,6 +42,8 @@ std::vector<Operand> operands_of(const HstuAttentionParams& params) {
     factors.before_doc = "what dattn_scale is added to";
     factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
   }
+  for (Operand& operand : parse_own_operands(params.operands, params.heads).value())
+    operands.push_back(std::move(operand));
   return operands;
 }
 
@@ -53,7 +58,8 @@ void check_operands(const HstuAttentionParams& params, const std::string& path, 
 void make_canonical_operands(HstuAttentionParams& params) {
   if (!params.has_bias()) params.drab = true;
   if (!params.has_factors()) params.dattn_scale = true;
-  params.adds_gradients = params.adds_gradients && (params.returns_dbias() || params.returns_dfactors());
+  const std::vector<Operand> operands = operands_of(params);
+  params.adds_gradients = params.adds_gradients && std::ranges::any_of(operands, &Operand::gradient);
 }
 
 void return_all_gradients(HstuAttentionParams& params) { params.drab = params.dattn_scale = true; }

@@ -43,7 +43,8 @@ struct Operand {
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;
   bool has_slopes() const { return use == OperandUse::kScore && gradient; }
-  std::string before_name() const;  // what the gradient is added to
+  bool is_own() const { return field == "operands"; }  // whether users declare it (own_operands.h)
+  std::string before_name() const;                     // what the gradient is added to
 };
 
 // How large the tensors of one call are.
