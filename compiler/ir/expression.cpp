@@ -18,6 +18,7 @@ mlir::Value build_node(Ops& ops, const Expression::Node& node, mlir::Value a, ml
       return node.boolean ? ops.truth(node.value != 0) : ops.integer(node.value);
     case Operator::kSymbol:
     case Operator::kCall:
+    case Operator::kRead:
       break;
     case Operator::kAdd:
       return ops.add(a, b);
