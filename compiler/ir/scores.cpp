@@ -117,9 +117,9 @@ class ScoreBuilding {
       return x_;
     }
     if (name == "row") return arguments_.row;
-    if (name == "column") return arguments_.col;
+    if (name == "col") return arguments_.col;
     if (name == "n") return arguments_.n;
-    if (name == "t") return arguments_.t;
+    if (name == "targets") return arguments_.t;
     if (name == "head") return arguments_.head;
     return name == "heads" ? ops_.integer(heads_) : arguments_.scalars.at(name);
   }

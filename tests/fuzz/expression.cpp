@@ -45,9 +45,9 @@ void score(std::string_view input) {
   const std::string text = canonical_score(input);
   expect(parsed(parse_score(text)), "what is printed can be read");
   expect(canonical_score(text) == text, "and is printed as it was");
-  expect(score_work(text) >= 1, "no score costs less than nothing");
   HstuAttentionParams params;
   params.score = input;
+  expect(score_work(params) >= 1, "no score costs less than nothing");
   const ScoreFormula first(params, 0.5);
   params.score = text;
   const ScoreFormula second(params, 0.5);

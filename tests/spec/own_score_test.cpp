@@ -53,6 +53,13 @@ ScoreFormula formula_of(std::string score, double alpha = 0.5) {
   return ScoreFormula(params, alpha);
 }
 
+double work_of(std::string score, std::string operands = "") {
+  HstuAttentionParams params = {.heads = 3};
+  params.score = std::move(score);
+  params.operands = std::move(operands);
+  return score_work(params);
+}
+
 TEST(OwnScore, ReadsNumbers) {
   const ScorePlace place = {7, 3, 20, 4, 1};
   const auto value = [&](const char* text, double x = 1.5) { return formula_of(text).value(x, place); };
@@ -128,7 +135,7 @@ TEST(OwnScore, WhatANameSaysBecomesTheName) {
   for (const std::string& name : split(kHstuScores, ' ')) {
     EXPECT_TRUE(is_named_score(name));
     EXPECT_EQ(canonical_score(name), name);
-    EXPECT_EQ(score_work(name), 1);
+    EXPECT_EQ(work_of(name), 1);
   }
 }
 
@@ -160,9 +167,10 @@ TEST(OwnScore, WhatMayNotBeFinite) {
 }
 
 TEST(OwnScore, WorkFollowsTheOperations) {
-  EXPECT_EQ(score_work("silu(x) * 2"), 7.0 / 6);
-  EXPECT_EQ(score_work("relu(x) * 2"), 1);
-  EXPECT_GT(score_work("pow(abs(x) + 1, 1.3)"), score_work("exp(x) * exp(row / n)"));
+  EXPECT_EQ(work_of("silu(x) * 2"), 7.0 / 6);
+  EXPECT_EQ(work_of("relu(x) * 2"), 1);
+  EXPECT_GT(work_of("pow(abs(x) + 1, 1.3)"), work_of("exp(x) * exp(row / n)"));
+  EXPECT_GT(work_of("silu(x + s)", "s: scalar"), 1);
 }
 
 // Not a number stays one, as in PyTorch: a comparison with it does not hold.

@@ -17,7 +17,14 @@ struct ScorePoint {
   double x = 0;
   int64_t row = 0, col = 0, n = 0, targets = 0, head = 0;
   double alpha = 1;
+  // An element of an operand, at an index of the text.
+  std::function<double(std::string_view operand, int64_t index)> read = {};
 };
+
+// What a text with operands reads: integers, tables with and without heads, and one element for each row, head or call.
+inline constexpr std::string_view kRandomOperands =
+    "ts: row(int64), a: row(grad), age: table(37, grad), w: table(12, heads, grad), slope: head(grad), gain: "
+    "scalar(grad)";
 
 // Numbers stay moderate where positions are below a few hundred, and what is rounded down is far from an integer.
 class RandomScore {
@@ -28,7 +35,8 @@ class RandomScore {
     Value value;
   };
 
-  explicit RandomScore(uint64_t seed, bool with_bends = true) : random_(seed), bends_(with_bends) {}
+  explicit RandomScore(uint64_t seed, bool with_bends = true, bool with_operands = false)
+      : random_(seed), bends_(with_bends), operands_(with_operands) {}
 
   Part real(int depth) {
     if (depth <= 0 || pick(5) == 0) return leaf(depth);
@@ -126,10 +134,40 @@ class RandomScore {
             }};
   }
 
+  // A difference of the integers of rows.
+  Part age() {
+    const int64_t next = static_cast<int64_t>(pick(3)) - 1;
+    return {fmt::format("int(log2(1.5 + abs(ts[row + {}] - ts[col])) * 2.3)", next), [=](const ScorePoint& p) {
+              const double between = std::abs(p.read("ts", p.row + next) - p.read("ts", p.col));
+              return std::trunc(std::log2(1.5 + between) * 2.3);
+            }};
+  }
+
  private:
   size_t pick(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random_); }
 
+  // An element of kRandomOperands.
+  Part element() {
+    static constexpr std::string_view kPlain[] = {"slope", "gain"}, kTables[] = {"age", "w"};
+    const auto read = [](std::string_view name, const Part& index) -> Part {
+      return {fmt::format("{}[{}]", name, index.text),
+              [=](const ScorePoint& p) { return p.read(name, static_cast<int64_t>(index.value(p))); }};
+    };
+    switch (pick(3)) {
+      case 0: {
+        const std::string_view name = kPlain[pick(2)];
+        return {std::string(name), [=](const ScorePoint& p) { return p.read(name, 0); }};
+      }
+      case 1:
+        return pick(2) == 0 ? read("a", {"row", [](const ScorePoint& p) { return static_cast<double>(p.row); }})
+                            : read("a", {"col", [](const ScorePoint& p) { return static_cast<double>(p.col); }});
+      default:
+        return read(kTables[pick(2)], pick(3) == 0 ? age() : integer(1));
+    }
+  }
+
   Part leaf(int depth) {
+    if (operands_ && pick(2) == 0) return element();
     switch (pick(7)) {
       case 0: {
         const double literal = static_cast<double>(1 + pick(15)) / 8;
@@ -200,12 +238,26 @@ class RandomScore {
   }
 
   std::mt19937_64 random_;
-  bool bends_;
+  bool bends_, operands_;
 };
 
 // A score of those that a seed stands for.
 inline RandomScore::Part random_score(uint64_t seed, bool with_bends = true) {
   return RandomScore(seed, with_bends).real(4);
+}
+
+// The same of those that read all of kRandomOperands.
+inline RandomScore::Part random_score_of_operands(uint64_t seed, bool with_bends = true) {
+  RandomScore random(seed, with_bends, true);
+  const RandomScore::Part score = random.real(3), age = random.age();
+  return {
+      fmt::format("{} + tanh(0.25 * a[row] * a[col] + age[{}] + w[row - col] * slope) * gain", score.text, age.text),
+      [=](const ScorePoint& p) {
+        const double by_row = 0.25 * p.read("a", p.row) * p.read("a", p.col);
+        const double tables =
+            p.read("age", static_cast<int64_t>(age.value(p))) + p.read("w", p.row - p.col) * p.read("slope", 0);
+        return score.value(p) + std::tanh(by_row + tables) * p.read("gain", 0);
+      }};
 }
 
 }  // namespace hstujit::test

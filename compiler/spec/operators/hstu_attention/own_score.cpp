@@ -14,8 +14,9 @@ namespace hstujit {
 
 namespace {
 
-constexpr ExpressionName kNames[] = {{"x", "x", true}, {"row", "row"},   {"col", "column"},  {"n", "n"},
-                                     {"targets", "t"}, {"head", "head"}, {"heads", "heads"}, {"alpha", "alpha", true}};
+constexpr ExpressionName kNames[] = {{"x", "x", true},   {"row", "row"},          {"col", "col"},
+                                     {"n", "n"},         {"targets", "targets"},  {"head", "head"},
+                                     {"heads", "heads"}, {"alpha", "alpha", true}};
 
 struct NamedScore {
   std::string_view name, text;
@@ -68,8 +69,7 @@ bool is_named_score(std::string_view score) { return find_named(score) != nullpt
 
 bool is_score_word(std::string_view word) {
   return is_expression_word(word) || is_named_score(word) ||
-         std::ranges::any_of(kNames,
-                             [&](const ExpressionName& name) { return name.name == word || name.symbol == word; });
+         std::ranges::any_of(kNames, [&](const ExpressionName& name) { return name.name == word; });
 }
 
 Result<Expression> parse_score(std::string_view score, const std::vector<Operand>& operands) {
@@ -95,7 +95,7 @@ Result<Expression> parse_score(std::string_view score, const std::vector<Operand
 }
 
 Result<Expression> parse_score(const HstuAttentionParams& params) {
-  return parse_score(params.score, parse_own_operands(params.operands, params.heads).value());
+  return parse_score(params.score, own_operands(params.operands, params.heads));
 }
 
 std::string canonical_score(std::string_view score, const std::vector<Operand>& operands) {
@@ -111,7 +111,7 @@ bool score_reads_positions(const HstuAttentionParams& params) {
   if (is_named_score(params.score)) return false;
   const Result<Expression> expression = parse_score(params);
   if (!expression.ok()) return false;
-  return std::ranges::any_of(std::array{"row", "column", "n", "t"},
+  return std::ranges::any_of(std::array{"row", "col", "n", "targets"},
                              [&](const char* symbol) { return expression->depends_on(symbol); });
 }
 

@@ -19,7 +19,7 @@ bool is_named_score(std::string_view score);
 bool is_score_word(std::string_view word);
 
 // The expression of a name, or of a text in the words of docs/expressions.md: of x, which is alpha times the product,
-// row, column, n, t, head, heads, alpha and the operands. Or what is wrong and at which column of the text. Of
+// row, col, n, targets, head, heads, alpha and the operands. Or what is wrong and at which column of the text. Of
 // parameters that obey the rules, it is that of their score.
 Result<Expression> parse_score(std::string_view score, const std::vector<Operand>& operands = {});
 Result<Expression> parse_score(const HstuAttentionParams& params);

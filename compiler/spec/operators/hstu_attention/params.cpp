@@ -66,7 +66,7 @@ std::string unsummed_read(const Expression& score, const Operand& operand) {
     if (node.op != Operator::kRead || node.value != symbol) continue;
     const Expression::Node& index = score.node(node.operands[0]);
     const bool own =
-        index.op == Operator::kSymbol && (index.value == score.symbol("row") || index.value == score.symbol("column"));
+        index.op == Operator::kSymbol && (index.value == score.symbol("row") || index.value == score.symbol("col"));
     if (!own) {
       return fmt::format("{0} has a gradient and is read at another position; allowed: {0}[row] and {0}[col]",
                          operand.name);
@@ -102,7 +102,7 @@ void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
     if (refused.empty() && operand.gradient && operand.kind == &row_kind()) refused = unsummed_read(*score, operand);
     if (!refused.empty()) return rules.broken("score", Json(p.score), refused);
   }
-  if (!p.num_targets && score->depends_on("t")) {
+  if (!p.num_targets && score->depends_on("targets")) {
     rules.broken("score", Json(p.score),
                  "launches take no num_targets; allowed: num_targets=true, or a score without targets");
   }
@@ -155,7 +155,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 
 void make_canonical(HstuAttentionParams& p) {
   make_canonical_operands(p);
-  p.score = canonical_score(p.score, parse_own_operands(p.operands, p.heads).value());
+  p.score = canonical_score(p.score, own_operands(p.operands, p.heads));
   p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   if (p.has_own_mask()) {

@@ -47,7 +47,7 @@ class ScoreFormula::Tensors final : public FormulaOperands {
 };
 
 ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha, std::vector<const HostTensor*> tensors)
-    : operands_(parse_own_operands(params.operands, params.heads).value()),
+    : operands_(own_operands(params.operands, params.heads)),
       tensors_(std::move(tensors)),
       formula_(parse_score(params.score, operands_).value(), 0),
       q_heads_(static_cast<double>(params.heads)),

@@ -47,7 +47,7 @@ class ScoreFormula {
   bool may_jump() const { return may_jump_; }
 
  private:
-  // Symbols of x, row, column, n, t, head, heads and alpha; those of operands follow.
+  // Symbols of x, row, col, n, targets, head, heads and alpha; those of operands follow.
   static constexpr int kFirstOperand = 8;
   class Tensors;
   FormulaPoint at(const Formula& formula, double x, const ScorePlace& place, FormulaDetail detail) const;

@@ -42,8 +42,7 @@ std::vector<Operand> operands_of(const HstuAttentionParams& params) {
     factors.before_doc = "what dattn_scale is added to";
     factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
   }
-  for (Operand& operand : parse_own_operands(params.operands, params.heads).value())
-    operands.push_back(std::move(operand));
+  for (const Operand& operand : own_operands(params.operands, params.heads)) operands.push_back(operand);
   return operands;
 }
 

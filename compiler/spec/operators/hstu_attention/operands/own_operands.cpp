@@ -64,10 +64,10 @@ class OperandParser {
                     fmt::format("it has {} bytes; allowed: up to {}", text_.size(), kMaxExpressionLength));
     }
     skip_spaces();
-    while (!mistake_ && (at_ < text_.size() || operands_.empty())) {
+    do {
       declaration();
-      if (!mistake_ && at_ < text_.size() && !take(',')) expected("\",\" or the end");
-    }
+    } while (!mistake_ && take(','));
+    if (!mistake_ && at_ < text_.size()) expected("\",\" or the end");
     if (!mistake_) check_tables();
     if (mistake_) return std::move(*mistake_);
     return std::move(operands_);
@@ -252,9 +252,13 @@ Result<std::vector<Operand>> parse_own_operands(std::string_view text, int64_t h
   return OperandParser(text, heads).run();
 }
 
+std::vector<Operand> own_operands(std::string_view text, int64_t heads) {
+  return parse_own_operands(text, heads).value();
+}
+
 std::string canonical_own_operands(std::string_view text, int64_t heads) {
   std::vector<std::string> declarations;
-  for (const Operand& operand : parse_own_operands(text, heads).value())
+  for (const Operand& operand : own_operands(text, heads))
     declarations.push_back(declaration_of(operand, heads));
   return fmt::format("{}", fmt::join(declarations, ", "));
 }

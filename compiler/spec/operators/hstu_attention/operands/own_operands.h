@@ -19,6 +19,9 @@ inline constexpr int64_t kMaxSummedEntries = 16384;
 // (docs/expressions.md, "Operands"), in its order; or what is wrong and at which column of the text.
 Result<std::vector<Operand>> parse_own_operands(std::string_view text, int64_t heads);
 
+// The same of a text that it takes.
+std::vector<Operand> own_operands(std::string_view text, int64_t heads);
+
 // Brings texts that declare the same in the same order to one: of a text that parse_own_operands takes.
 std::string canonical_own_operands(std::string_view text, int64_t heads);
 
