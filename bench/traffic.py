@@ -78,12 +78,13 @@ def longest_of(law):
 def instances(traffic, seed, redraw=False):
     """The cells as instances of a config: those without a seed of their own are drawn with `seed` and their place; all with redraw."""
     for place, cell in enumerate(traffic["cells"]):
+        cell = {**traffic["defaults"], **cell}
         law = cell["lengths"]
         drawn = redraw or "seed" not in law
         lengths = lengths_of(law, seed + place if drawn else law["seed"])
         name = f"{cell['name']}_seed_{seed}" if drawn else cell["name"]
         fields = {name: value for name, value in cell.items() if name != "of"}
-        yield {**traffic["defaults"], **fields, "name": name, "max_seq_len": longest_of(law), "lengths": lengths}
+        yield {**fields, "name": name, "max_seq_len": longest_of(law), "lengths": lengths}
 
 
 def read_traffic(path=TRAFFIC):

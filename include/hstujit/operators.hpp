@@ -300,6 +300,8 @@ struct CachedStuLayer {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -345,6 +347,7 @@ struct CachedStuLayer {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -471,6 +474,8 @@ struct DeltaHstuAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -502,6 +507,7 @@ struct DeltaHstuAttention {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -573,6 +579,8 @@ struct HstuAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -607,6 +615,7 @@ struct HstuAttention {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -811,6 +820,8 @@ struct HstuPreprocessAndAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -858,6 +869,7 @@ struct HstuPreprocessAndAttention {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1054,6 +1066,8 @@ struct NormAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1093,6 +1107,7 @@ struct NormAttention {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1228,6 +1243,8 @@ struct StuLayer {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1292,6 +1309,7 @@ struct StuLayer {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1360,6 +1378,8 @@ struct StuStack {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
+  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  std::string operands = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1425,6 +1445,7 @@ struct StuStack {
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
+    text.add("operands", operands, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);

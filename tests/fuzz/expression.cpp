@@ -1,9 +1,11 @@
-// Masks and scores as users write them.
+// Masks, scores and operands as users write them.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/expression/evaluate.h"
 #include "compiler/expression/magnitude.h"
 #include "compiler/expression/parse.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "tests/fuzz/oracles.h"
@@ -32,6 +34,23 @@ void mask(std::string_view input) {
   const Interval over = first.over(intervals);
   expect(over.low <= value && value <= over.high, "an interval has the value of a point in it");
   expect(largest_magnitude(*read, intervals) >= 0, "magnitudes do not overflow");
+}
+
+// Declarations, and a score that reads them.
+void operands(std::string_view input) {
+  const size_t end = std::min(input.find('\n'), input.size());
+  const auto read = parse_own_operands(input.substr(0, end), 4);
+  if (!parsed(read)) {
+    expect(read.status().message().size() < 400, "a refusal is a sentence, and does not have all of a long text");
+    return;
+  }
+  const std::string text = canonical_own_operands(input.substr(0, end), 4);
+  expect(canonical_own_operands(text, 4) == text, "what is printed declares the same");
+  const std::string_view score = input.substr(std::min(end + 1, input.size()));
+  if (!parsed(parse_score(score, *read))) return;
+  const std::string printed = canonical_score(score, *read);
+  expect(parsed(parse_score(printed, *read)), "what is printed can be read");
+  expect(canonical_score(printed, *read) == printed, "and is printed as it was");
 }
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -63,6 +82,7 @@ void score(std::string_view input) {
 void expression(std::string_view input) {
   mask(input);
   score(input);
+  operands(input);
 }
 
 }  // namespace hstujit::fuzz

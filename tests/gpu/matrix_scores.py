@@ -1,4 +1,4 @@
-"""The matrix's instances of scores that users write: those of docs/expressions.md, and formulas drawn at random."""
+"""The matrix's instances of scores that users write, with and without operands: some by name, and formulas drawn at random."""
 
 import matrix_texts
 
@@ -14,6 +14,16 @@ SCORES = {
     "targets": "where(row < n - targets, silu(x), sigmoid(x))",
     "not_finite": "silu(x) / (n - row) + log(row - col + 1.5)",
 }
+OPERANDS = "ts: row(int64), a: row(grad), age: table(37, grad), w: table(50, heads, grad), slope: head(grad), gain: scalar(grad)"
+AGE = "int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)"
+OWN_OPERANDS = {  # what a score that users write reads, and the score
+    "position_time": ("ts: row(int64), pos_w: table(2047, grad), ts_w: table(129, grad)",
+                      "silu(x + pos_w[col - row + 1023] + ts_w[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"),
+    "by_head": ("far: table(600, heads, bf16, grad), slope: head(grad)", "silu(x - 0.01 * slope * (row - col)) + 0.1 * far[row - col]"),
+    "rows": ("gate: row(heads, grad), shift: row(bf16, grad), gain: scalar(grad)", "silu(x + shift[row] - shift[col]) * gate[col] * gain"),
+    "day": ("ts: row(int32), w: table(7, fp16, grad)", "silu(x) + w[int((ts[row] - ts[col]) // 24 % 7)]"),
+    "constants": ("ts: row(int64), w: table(40), c: table(9, int32)", "silu(x * w[int(c[row % 9])]) + 0.001 * (ts[row] - ts[col])"),
+}
 SMOOTH = (
     "silu({})", "sigmoid({})", "tanh({})", "gelu({})", "sin({})", "cos({})", "exp(-abs({}))", "log(1.25 + abs({}))",
     "log2(2.5 + abs({}))", "sqrt(0.5 + abs({}))", "pow(0.75 + abs({}), 1.5)", "pow(tanh({}), 3)",
@@ -24,6 +34,10 @@ BENT = ("relu({})", "leaky_relu({})", "leaky_relu({}, 0.25)", "hardswish({})", "
 
 class Text(matrix_texts.Text):
     """Formulas whose numbers stay moderate, and whose integer parts are those of exact numbers."""
+
+    def __init__(self, seed, reads_operands=False):
+        super().__init__(seed)
+        self.reads_operands = reads_operands
 
     def integer(self, depth):
         one = lambda: self.integer(depth - 1)
@@ -47,6 +61,9 @@ class Text(matrix_texts.Text):
 
     def real(self, depth):
         one = lambda: self.real(depth - 1)
+        if self.reads_operands and self.draw.random() < 0.15:
+            index = self.draw.choice((AGE, self.integer(1)))
+            return self.draw.choice(("slope", "gain", "a[row]", "a[col]", f"age[{index}]", f"w[{index}]"))
         if depth <= 0 or self.draw.random() < 0.2:
             return self.draw.choice((
                 "x", "x", "x", str(self.draw.randint(1, 15) / 8), f"0.00390625 * {self.integer(depth)}",
@@ -64,14 +81,20 @@ class Text(matrix_texts.Text):
         ))()
 
     def expression(self):
-        return self.real(4)
+        if not self.reads_operands:
+            return self.real(4)
+        return f"{self.real(3)} + tanh(0.25 * a[row] * a[col] + age[{AGE}] + w[row - col] * slope) * gain"
 
 
 def score_instances(seed=1, count=120):
     others = ({}, {}, {"rab_heads": 1}, {"attn_scale": "rows"}, {"max_attn_len": 50}, {"causal": False})
 
     def say(text, score):
-        return {"score": score, **text.draw.choice(others)}
+        read = {"operands": OPERANDS} if text.reads_operands else {}
+        return {"score": score, **read, **text.draw.choice(others)}
 
     yield from matrix_texts.written_instances("score", SCORES)
-    yield from matrix_texts.drawn_instances("score", seed, (Text(f"score {seed} {i}") for i in range(count)), say)
+    for name, (operands, score) in OWN_OPERANDS.items():
+        yield from matrix_texts.written_instances("score", {f"of_{name}": score}, operands=operands)
+    texts = (Text(f"score {seed} {i}", reads_operands=i % 2 == 1) for i in range(count))
+    yield from matrix_texts.drawn_instances("score", seed, texts, say)

@@ -19,12 +19,12 @@ class Text:
         return f"{number(depth)} {self.draw.choice(('<', '<=', '>', '>=', '==', '!='))} {number(depth)}"
 
 
-def written_instances(field, texts):
+def written_instances(field, texts, **others):
     """Each text in every type and dimension."""
     for name, text in texts.items():
         for kind, dims in itertools.product(KINDS, DIMENSIONS):
             targets = {"num_targets": 20} if "targets" in text else {}
-            yield instance(f"{field}_{name}-{kind}-{dims[0]}x{dims[1]}", dims, **{field: text}, **TYPES[kind], **targets)
+            yield instance(f"{field}_{name}-{kind}-{dims[0]}x{dims[1]}", dims, **{field: text}, **others, **TYPES[kind], **targets)
 
 
 def drawn_instances(field, seed, texts, say):

@@ -6,12 +6,16 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "compiler/spec/call/interface.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "compiler/spec/random.h"
+#include "tests/paths.h"
 #include "tests/spec/random_score.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit::test {
 namespace {
@@ -79,6 +83,22 @@ TEST(OwnOperands, TextsThatSayTheSameAreOneInstance) {
   EXPECT_FALSE(spec_with(with_operands("", "silu"))->to_json().contains("operands"));
 }
 
+// The rows of the page's table of examples.
+TEST(OwnOperands, TheExamplesOfThePageAreRead) {
+  const std::string page = whole_file(source_path("/docs/expressions.md")).value();
+  const std::string table = page.substr(page.find("### Examples of operands"));
+  int examples = 0;
+  for (size_t at = 0; (at = table.find("\n| `", at)) != std::string::npos; ++at) {
+    const size_t operands = at + 4, operands_end = table.find('`', operands);
+    const size_t score = table.find('`', operands_end + 1) + 1, score_end = table.find('`', score);
+    ++examples;
+    EXPECT_NE(spec_with(with_operands(table.substr(operands, operands_end - operands),
+                                      table.substr(score, score_end - score))),
+              nullptr);
+  }
+  EXPECT_EQ(examples, 5);
+}
+
 TEST(OwnOperands, RefusalsSayWhere) {
   EXPECT_EQ(refused_operands("ts row"), "column 4: there is \"r\"; expected: \":\" and the kind of the operand");
   EXPECT_EQ(refused_operands("ts: rwo"),
@@ -98,7 +118,8 @@ TEST(OwnOperands, RefusalsSayWhere) {
             "column 1: t has a gradient and the type int64; allowed: of bf16, fp16, fp32");
   EXPECT_EQ(refused_operands("row: row"), "column 1: \"row\" is a word of expressions; allowed: another name");
   EXPECT_EQ(refused_operands("silu: row"), "column 1: \"silu\" is a word of expressions; allowed: another name");
-  EXPECT_EQ(refused_operands("dq: row"), "column 1: \"dq\" is an argument of attention; allowed: another name");
+  EXPECT_EQ(refused_operands("dq: row"),
+            "column 1: \"dq\" is an argument of operators that attend; allowed: another name");
   EXPECT_EQ(refused_operands("a: row, a: head"), "column 9: \"a\" is also a; allowed: another name");
   EXPECT_EQ(refused_operands("a: row, da: row"), "column 9: \"da\" is also a; allowed: another name");
   EXPECT_EQ(refused_operands("da: row, a: row"),
@@ -115,6 +136,24 @@ TEST(OwnOperands, RefusalsSayWhere) {
   EXPECT_THAT(refused_operands(many), HasSubstr("a16 is one operand too many; allowed: up to 16"));
 }
 
+// The arguments of every operator that attends, so that a declared operand is never one of them.
+TEST(OwnOperands, ArgumentsOfOperatorsAreNoNames) {
+  std::set<std::string> allowed;
+  for (const std::string_view op : operator_names()) {
+    if (!operator_schema(op)["properties"].contains("operands")) continue;
+    const Result<OperatorCall> call = operator_call(op);
+    ASSERT_TRUE(call.ok()) << call.status().message();
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      if (!call->of(direction)) continue;
+      for (const CallArgument& argument : call->of(direction)->arguments) {
+        const std::string& name = argument.argument.name;
+        if (parse_own_operands(name + ": row", 4).ok()) allowed.insert(name);
+      }
+    }
+  }
+  for (const std::string& name : allowed) ADD_FAILURE() << name;
+}
+
 TEST(OwnOperands, RefusalsOfScores) {
   const auto refused = [](const char* operands, const char* score) {
     return refusal_of_operands(with_operands(operands, score));
@@ -128,7 +167,7 @@ TEST(OwnOperands, RefusalsOfScores) {
   EXPECT_THAT(refused("t: table(5)", "x + t[0.5 * row]"),
               HasSubstr("column 7: the index of t is a real number; allowed"));
   EXPECT_THAT(
-      refused("t: table(5), u: row(int64)", "x + t[u[row]]"),
+      refused("t: table(5), i: row(int64)", "x + t[i[row]]"),
       HasSubstr("column 7: the index of t is an integer of 64 bits; allowed: an integer of positions, or int(a)"));
   EXPECT_THAT(refused("t: table(5)", "x + t[int(x)]"), HasSubstr("the index of t depends on x; allowed: an index of"));
   EXPECT_THAT(refused("t: row(grad)", "x + t[row + 1]"),

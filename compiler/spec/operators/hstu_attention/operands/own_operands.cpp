@@ -21,28 +21,65 @@ constexpr std::string_view kDoc = "what the score reads", kGradientDoc = "gradie
                            kBeforeDoc = "what the gradient is added to";
 constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar"};
 
-// Arguments of calls of attention, and what their gradients are called.
-constexpr std::string_view kArguments[] = {"q",
-                                           "k",
-                                           "v",
-                                           "out",
-                                           "dout",
-                                           "seq_offsets",
-                                           "seq_offsets_q",
-                                           "max_seq_len",
-                                           "max_delta_len",
-                                           "dq",
+// Arguments of the operators that attend, in alphabetical order: a launch has each once.
+constexpr std::string_view kArguments[] = {"alpha",
+                                           "attn",
+                                           "attn_scale",
+                                           "bias",
+                                           "dattn",
+                                           "dattn_scale",
+                                           "dattn_scale_before",
+                                           "dbias",
+                                           "dinput_norm_bias",
+                                           "dinput_norm_weight",
                                            "dk",
-                                           "dv",
-                                           "alpha",
-                                           "scaling_seqlen",
-                                           "num_targets",
-                                           "rab",
+                                           "dout",
+                                           "doutput_norm_bias",
+                                           "doutput_norm_weight",
+                                           "doutput_weight",
+                                           "dq",
                                            "drab",
                                            "drab_before",
-                                           "attn_scale",
-                                           "dattn_scale",
-                                           "dattn_scale_before"};
+                                           "dropout_ratio",
+                                           "du",
+                                           "duvqk_bias",
+                                           "duvqk_weight",
+                                           "dv",
+                                           "dweight",
+                                           "dx",
+                                           "eps",
+                                           "full_k",
+                                           "full_v",
+                                           "hidden_states",
+                                           "input_norm_bias",
+                                           "input_norm_weight",
+                                           "k",
+                                           "k_cache",
+                                           "kv_caching_offsets",
+                                           "max_delta_len",
+                                           "max_seq_len",
+                                           "normed_x",
+                                           "num_targets",
+                                           "offset",
+                                           "out",
+                                           "output_norm_bias",
+                                           "output_norm_weight",
+                                           "output_weight",
+                                           "q",
+                                           "rab",
+                                           "scaling_seqlen",
+                                           "seed",
+                                           "seed_tensor",
+                                           "seq_offsets",
+                                           "seq_offsets_q",
+                                           "u",
+                                           "uvqk",
+                                           "uvqk_bias",
+                                           "uvqk_weight",
+                                           "v",
+                                           "v_cache",
+                                           "weight",
+                                           "y"};
 
 const OperandKind* kind_of(std::string_view name) {
   for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind()}) {
@@ -155,7 +192,7 @@ class OperandParser {
     const bool of_language = is_score_word(name);
     if (of_language || std::ranges::find(kArguments, name) != std::end(kArguments)) {
       return fail(column, fmt::format("\"{}\" is {}; allowed: another name", shown,
-                                      of_language ? "a word of expressions" : "an argument of attention"));
+                                      of_language ? "a word of expressions" : "an argument of operators that attend"));
     }
     for (const Operand& other : operands_) {
       const std::string mine = "d" + std::string(name);
@@ -258,8 +295,7 @@ std::vector<Operand> own_operands(std::string_view text, int64_t heads) {
 
 std::string canonical_own_operands(std::string_view text, int64_t heads) {
   std::vector<std::string> declarations;
-  for (const Operand& operand : own_operands(text, heads))
-    declarations.push_back(declaration_of(operand, heads));
+  for (const Operand& operand : own_operands(text, heads)) declarations.push_back(declaration_of(operand, heads));
   return fmt::format("{}", fmt::join(declarations, ", "));
 }
 
