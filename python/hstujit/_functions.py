@@ -29,18 +29,18 @@ class _Operator:
     def __init__(self, described: Interface) -> None:
         self.interface = described
         self.signature = signature_of(described)
+        self.names = [name for name in self.signature.parameters if name != _DECLARED]
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-        names = [name for name in self.signature.parameters if name != _DECLARED]
-        unknown = next((name for name in kwargs if name not in names), None)
+        unknown = next((name for name in kwargs if name not in self.names), None)
         try:
             if unknown and not kwargs.get(self.interface.declares):
                 raise TypeError(f"got an unexpected keyword argument {shown(unknown)}")
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            meant = did_you_mean(unknown, names) if unknown else ""
+            meant = did_you_mean(unknown, self.names) if unknown else ""
             sentence = f"{self.interface.name}: {cut(str(error))}{meant}"
-            raise TypeError(f"{sentence}; it takes {', '.join(names)}") from None
+            raise TypeError(f"{sentence}; it takes {', '.join(self.names)}") from None
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         bound = self.bind(args, kwargs)

@@ -58,6 +58,11 @@ class Kinds(unittest.TestCase):
             (lambda x, b, h, row, col: rows[row, h] * x, "operand0[row] * x", "operand0: row(fp16, heads)"),
             (lambda x, b, h, row, col: slope.view(1, 2)[row, h] * x, "operand0[row] * x",
              "operand0: table(1, heads, grad)"),
+            (
+                lambda x, b, h, row, col: x + big[ts[row] - ts[col]] + big[(ts[row] // 2).int()],
+                "x + operand1[int(operand0[row] - operand0[col])] + operand1[int(operand0[row] // 2)]",
+                "operand0: row(int64), operand1: table(129, bf16)",
+            ),
             (lambda x, b, h, row, col: x * slope[:1].detach(), "x * operand0", "operand0: scalar"),
             (lambda x, b, h, row, col: slope[0] * x, "operand0 * x",
              "operand0: scalar(grad)"),
@@ -216,7 +221,7 @@ class Attention(JaggedAttention):
     def test_errors_name_the_operand(self):
         refused = hstujit.errors.InvalidArgumentError
         ts, by_age = self.tensors["ts"], self.tensors["by_age"]
-        text = "x + by_age[ts[row]]"
+        text = "x + by_age[int(ts[row])]"
         for tensors, sentence in (
             ([ts], "by_age is missing"),
             ([ts, by_age, ts], r"operands\[2\] is not declared in operands"),

@@ -12,7 +12,7 @@ from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as
 from ._dtypes import NAMES
-from ._tracing import Operand, Refused, Term, number_of
+from ._tracing import Operand, Refused, Term, index_of
 
 _PLACE = re.compile(r"(row|col)([+-]\d+)?|\d+\+(row|col)")  # of a row, without spaces
 Facts = tuple[str, str, int, bool, bool, bool]  # the arguments of a Readable; PyTorch has such constants in a graph
@@ -56,14 +56,14 @@ class Readable(Term):
         indices = list(index) if isinstance(index, tuple) else [index]
         if len(indices) != self._rank:
             raise Refused(f"it reads `{self}` at {len(indices)} indices; the tensor has {self._rank} axes")
-        places = [number_of(place, f"`{self}`") for place in indices]
-        if self._rank > 1 and repr(places[1]) != "head":
+        places = [index_of(place, f"`{self}`") for place in indices]
+        if self._rank > 1 and places[1] != "head":
             raise Refused(
                 f"it reads `{self}` at `{places[1]}` of its second axis, which is that of heads: `{self}[i, h]`"
             )
-        is_head = repr(places[0]) == "head" and self._rank == 1
+        is_head = self._rank == 1 and places[0] == "head"
         is_read_so = self._kind == "head" or (not self._kind and self._is_of_heads)
-        return self._read("" if is_head and is_read_so else repr(places[0]))
+        return self._read("" if is_head and is_read_so else places[0])
 
     def _read(self, index: str) -> Term:
         self._reads.append(index)

@@ -134,7 +134,7 @@ def _term(value: Any) -> Term:
     if isinstance(value, Term):
         return value._used()
     is_read = isinstance(value, Operand) or (isinstance(value, torch.Tensor) and _reader.get())
-    if is_read and (term := reading(value)):
+    if is_read and (term := reading(value)) is not None:
         return term._used()
     if isinstance(value, torch.Tensor):
         if value.dim() != 0 or value.requires_grad or value.device.type == "meta":
@@ -152,8 +152,11 @@ def _term(value: Any) -> Term:
     raise Refused(f"it computes with {shown(value)}; a text has finite numbers and conditions")
 
 
-def number_of(value: Any, of: str) -> Term:
-    return _kind(value, False, of)
+def index_of(value: Any, of: str) -> str:
+    """The text of an index. What is computed of integers that are read has 64 bits, and an index 32."""
+    term = _kind(value, False, of)
+    is_narrow = "[" not in term._text or (term._binding == _ATOM and term._text.startswith("int("))
+    return term._text if is_narrow else f"int({term})"
 
 
 def _kind(value: Any, is_condition: bool, of: str) -> Term:
