@@ -123,8 +123,23 @@ def facts_of(name: str, value: torch.Tensor | Operand, q: torch.Tensor, rows: An
     if not isinstance(tensor, torch.Tensor):
         raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
     size = tensor.shape[0] if tensor.dim() > 0 else 1
-    is_vector = tensor.dim() < 2
-    return name, kind, tensor.dim(), bool(size == rows), is_vector and size == q.shape[1], is_vector and size == 1
+    is_of_heads, is_one = (tensor.dim() < 2 and _is(size, other, fixed=True) for other in (q.shape[1], 1))
+    return name, kind, tensor.dim(), _is(size, rows), is_of_heads, is_one
+
+
+def _is(size: Any, other: Any, *, fixed: bool = False) -> bool:
+    """Whether sizes are equal: of a graph, whose L is any, without a guard that L is not the size of a table.
+
+    Args:
+        fixed: the other one is a size that kernels are made for, so that a guard of it does not matter.
+    """
+    if torch.compiler.is_compiling():
+        from torch.fx.experimental.symbolic_shapes import has_static_value
+
+        is_static = has_static_value(size)
+        if is_static != has_static_value(other) and not (is_static and fixed):
+            return False
+    return any([size == other])  # asks for the value, which `bool` leaves to a graph
 
 
 def declared(
@@ -142,7 +157,7 @@ def declared(
         words = [str(int(tensor.shape[0]))] if kind == "table" else []
         words += [NAMES[tensor.dtype]] if tensor.dtype != torch.float32 else []
         if tensor.dim() > 1:
-            words.append("heads" if tensor.shape[1] == q.shape[1] else f"heads={int(tensor.shape[1])}")
+            words.append("heads" if int(tensor.shape[1]) == int(q.shape[1]) else f"heads={int(tensor.shape[1])}")
         words += ["grad"] if tensor.requires_grad and torch.is_grad_enabled() else []
         texts.append(f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}")
         tensors.append(tensor)
