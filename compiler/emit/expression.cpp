@@ -38,7 +38,7 @@ CExpression binary(const CExpression& a, std::string_view symbol, const CExpress
   return {fmt::format("{} {} {}", side(a, false), symbol, side(b, true)), precedence};
 }
 
-CExpression call(std::string_view function, std::initializer_list<CExpression> arguments) {
+CExpression call(std::string_view function, const std::vector<CExpression>& arguments) {
   std::string text(function);
   text += '(';
   const char* separator = "";

@@ -1,7 +1,6 @@
 // C expressions with their precedence, so that parentheses stand where they are needed and nowhere else.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +34,7 @@ struct CExpression {
 // `associative`: a - b stays as it is on the right of this operator's own level, as in a + (b - c).
 CExpression binary(const CExpression& a, std::string_view symbol, const CExpression& b, Precedence precedence,
                    bool associative);
-CExpression call(std::string_view function, std::initializer_list<CExpression> arguments);
+CExpression call(std::string_view function, const std::vector<CExpression>& arguments);
 CExpression prefix(std::string_view symbol, const CExpression& a);
 CExpression conditional(const CExpression& condition, const CExpression& a, const CExpression& b);
 

@@ -69,10 +69,24 @@ std::string print_launch(const LaunchPlan& plan) {
                                    plan.kernel_name, plan.threads, plan.shared_memory);
   for (const FollowingKernel& kernel : plan.following) {
     text += fmt::format(
-        "    {2}{0}<<<static_cast<unsigned>({0}_blocks), {1}>>>(params);\n"
+        "    {2}{0}<<<static_cast<unsigned>({0}_blocks), {1}{3}>>>(params);\n"
         "    CHECK(cudaGetLastError());\n",
         kernel.kernel_name, kernel.threads,
-        may_have_none(kernel) ? fmt::format("if ({}_blocks > 0) ", kernel.kernel_name) : "");
+        may_have_none(kernel) ? fmt::format("if ({}_blocks > 0) ", kernel.kernel_name) : "",
+        kernel.shared_memory > 0 ? fmt::format(", {}", kernel.shared_memory) : "");
+  }
+  return text;
+}
+
+// Allows kernels the shared memory that they have.
+std::string print_shared_memory(const LaunchPlan& plan) {
+  const auto allow = [](const std::string& kernel, int64_t bytes) {
+    return fmt::format("  CHECK(cudaFuncSetAttribute({}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}));\n", kernel,
+                       bytes);
+  };
+  std::string text = allow(plan.kernel_name, plan.shared_memory);
+  for (const FollowingKernel& kernel : plan.following) {
+    if (kernel.shared_memory > 0) text += allow(kernel.kernel_name, kernel.shared_memory);
   }
   return text;
 }
@@ -144,7 +158,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
                         grid_text(signature, kernel.grid, kernel.max_blocks));
   }
   rest += fmt::format(
-      "  CHECK(cudaFuncSetAttribute({0}, cudaFuncAttributeMaxDynamicSharedMemorySize, {1}));\n"
+      "{1}"
       "{3}"
       "  cudaEvent_t begin, end;\n"
       "  CHECK(cudaEventCreate(&begin));\n"
@@ -164,7 +178,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  std::fprintf(stderr, \"%s: the batch has no room on the host: %s\\n\", argv[0], error.what());\n"
       "  return 1;\n"
       "}}\n",
-      plan.kernel_name, plan.shared_memory, print_launch(plan), print_clusters(signature, plan));
+      plan.kernel_name, print_shared_memory(plan), print_launch(plan), print_clusters(signature, plan));
   // Of an integer that the launch does not need, compilers would say that nobody reads it.
   for (const Argument& argument : signature) {
     if (argument.kind == ArgumentKind::kTensor || mentions(rest, argument.name))

@@ -17,4 +17,9 @@ std::string print_operands(const AttentionSpec& spec, Direction direction);
 // which are region functions of `module`, and where the sums go. Empty where the instance has none.
 std::string print_slopes(const AttentionSpec& spec, mlir::ModuleOp module);
 
+// The same of gradients that are sums over all pairs (OperandSums): structs of what the score reads, of where it does,
+// which are region functions of `module`, and ScoreSites, which lists them for
+// templates/attention/operands/gradients/tables.cuh. Empty where the instance has none.
+std::string print_sites(const AttentionSpec& spec, mlir::ModuleOp module);
+
 }  // namespace hstujit

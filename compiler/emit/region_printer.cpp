@@ -11,6 +11,7 @@
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/ops.h"
 #include "compiler/ir/region_functions.h"
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -194,15 +195,19 @@ CExpression RegionPrinter::compare(arith::CmpIOp op) {
   return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
 }
 
-// row_element of templates/attention/operands/row.cuh. The type of 16-bit floats is an argument of its own.
+// <kind>_element of templates/attention/operands/<kind>.cuh. The type of 16-bit floats is an argument of its own.
 CExpression RegionPrinter::read(hstu::ReadOp op) {
   const std::string name = "params." + op.getOperand().str();
-  const CExpression pair = {"pair"}, position = operand(*op, 0);
-  const CExpression tensor = {op.getByHead() ? name + " + pair.head" : name};
-  const CExpression stride = {op.getByHead() ? name + "_row_stride" : "1"};
-  if (op.getDtype().isBF16()) return call("row_element", {pair, {"Bf16()"}, tensor, stride, position});
-  if (op.getDtype().isF16()) return call("row_element", {pair, {"Fp16()"}, tensor, stride, position});
-  return call("row_element", {pair, tensor, stride, position});
+  std::vector<CExpression> arguments = {{"pair"}};
+  if (op.getDtype().isBF16()) arguments.push_back({"Bf16()"});
+  if (op.getDtype().isF16()) arguments.push_back({"Fp16()"});
+  const std::string head = op.getGroup() > 1 ? fmt::format("pair.head / {}", op.getGroup()) : "pair.head";
+  arguments.push_back({op.getByHead() ? name + " + " + head : name});
+  if (op.is_of(row_kind().name) || op.is_of(table_kind().name))
+    arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
+  if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
+  if (!op.is_of(scalar_kind().name)) arguments.push_back(operand(*op, 0));
+  return call(op.getKind().str() + "_element", arguments);
 }
 
 std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
@@ -253,7 +258,8 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
           return call(fmt::format("static_cast<{}>", *type_of(to)), {operand(op, 0)});
         // Bits are unsigned, and an integer part is none of them.
         const bool signed_already = operand(op, 0).text.starts_with("static_cast<int>(");
-        if (!cast.getIn().getType().isInteger(32) || signed_already) return operand(op, 0);
+        const bool narrows = cast.getIn().getType().isInteger(64) && !wide_;
+        if (!(cast.getIn().getType().isInteger(32) || narrows) || signed_already) return operand(op, 0);
         return call("static_cast<int>", {operand(op, 0)});
       })
       .Case([&](arith::FPToSIOp) -> Optional {

@@ -52,7 +52,8 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   std::string text;
   std::vector<std::string> order(std::begin(kRegionOrder), std::end(kRegionOrder));
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    if (function.getName().starts_with(kScoreSlope)) order.push_back(function.getName().str());
+    if (function.getName().starts_with(kScoreSlope) || function.getName().starts_with(kScoreEntry))
+      order.push_back(function.getName().str());
   }
   for (const std::string& name : llvm::reverse(order)) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(name);

@@ -362,10 +362,9 @@ class Parser {
       const Value at = alternatives();
       expect("]");
       if (!number(at, name.name)) return {};
-      if (at.real || builder_.node(at.term).wide) {
-        return fail(at.column, fmt::format("the index of {} is {}; allowed: an integer of positions, or int(a)",
-                                           name.name, at.real ? "a real number" : "an integer of 64 bits"));
-      }
+      if (at.real)
+        return fail(at.column,
+                    fmt::format("the index of {} is a real number; allowed: an integer, or int(a)", name.name));
       index = at.term;
     } else if (is("[")) {
       return fail(token_.column, fmt::format("{} has no index; allowed: {} alone", name.name, name.name));

@@ -93,6 +93,10 @@ class Emitter : public Ops {
   // The elements of `positions`, an index or lanes of i32, fp32 or i64 of integers: of a tensor (rows), or of a column
   // of (rows, columns), whose row `first` has position 0. A position outside of [0, count) gives 0; `count` is above 0.
   Value read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions);
+  // The same of a table: a position outside of it gives the nearest element.
+  Value read_entries(Value tensor, DataType dtype, Value column, Value count, Value positions);
+  // Adds each of `lanes` to the scratch memory at `address` plus its position, an index or lanes of i32.
+  void scatter(Value lanes, Value address, Value positions);
   // One element of a memref.
   Value load_element(Value memref, Value index);
   void store_element(Value scalar, Value memref, Value index);
@@ -117,6 +121,10 @@ class Emitter : public Ops {
   void for_each_group(int64_t width, const std::function<void(Value, int64_t)>& body);
   // The same of a width that is known at run time: what is no whole group comes one by one.
   void for_each_group(Value width, const std::function<void(Value, int64_t)>& body);
+  // Lane `lane` of positions as an index; `positions` where that is one.
+  Value position_of(Value positions, int64_t lane);
+  // fp32, or i64 of integers: what load(position) gives in the type in memory, for each of the positions.
+  Value gather(DataType dtype, Value positions, const std::function<Value(Value)>& load);
   // `count` values of scratch times `factor`, rounded.
   Value rounded(Value address, int64_t count, Value factor, DataType dtype);
 

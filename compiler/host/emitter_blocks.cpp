@@ -56,32 +56,53 @@ void Emitter::clear_block(const TensorBlock& to, Value rows, Value columns) {
   });
 }
 
-Value Emitter::read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions) {
+Value Emitter::position_of(Value positions, int64_t lane) {
+  if (!mlir::isa<mlir::VectorType>(positions.getType())) return positions;
+  const Value position = mlir::vector::ExtractOp::create(builder(), location(), positions, lane);
+  return mlir::arith::IndexCastOp::create(builder(), location(), builder().getIndexType(), position);
+}
+
+Value Emitter::gather(DataType dtype, Value positions, const std::function<Value(Value)>& load) {
   const auto lanes = mlir::dyn_cast<mlir::VectorType>(positions.getType());
-  const mlir::Type element = storage_type(builder(), dtype);
-  const Value zero = mlir::arith::ConstantOp::create(builder(), location(), builder().getZeroAttr(element));
   Values elements;
-  for (int64_t lane = 0; lane < (lanes ? lanes.getNumElements() : 1); ++lane) {
-    Value position = positions;
-    if (lanes) {
-      position = mlir::vector::ExtractOp::create(builder(), location(), positions, lane);
-      position = mlir::arith::IndexCastOp::create(builder(), location(), builder().getIndexType(), position);
-    }
-    const Value nearest = max(min(position, sub(count, integer(1))), integer(0));
-    Values at = {add(first, nearest)};
-    if (column) at.push_back(column);
-    const Value loaded = mlir::memref::LoadOp::create(builder(), location(), tensor, at);
-    elements.push_back(select(eq(position, nearest), loaded, zero));
-  }
-  Value values = mlir::vector::FromElementsOp::create(
-      builder(), location(), lanes_of(element, static_cast<int64_t>(elements.size())), elements);
+  for (int64_t lane = 0; lane < (lanes ? lanes.getNumElements() : 1); ++lane)
+    elements.push_back(load(position_of(positions, lane)));
+  const auto count = static_cast<int64_t>(elements.size());
+  Value values = mlir::vector::FromElementsOp::create(builder(), location(),
+                                                      lanes_of(storage_type(builder(), dtype), count), elements);
   if (dtype == DataType::kInt32) {
-    values = mlir::arith::ExtSIOp::create(
-        builder(), location(), lanes_of(builder().getI64Type(), static_cast<int64_t>(elements.size())), values);
+    values = mlir::arith::ExtSIOp::create(builder(), location(), lanes_of(builder().getI64Type(), count), values);
   } else if (dtype != DataType::kInt64) {
     values = to_fp32(values, dtype);
   }
   return lanes ? values : mlir::vector::ExtractOp::create(builder(), location(), values, 0).getResult();
+}
+
+Value Emitter::read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions) {
+  const Value zero =
+      mlir::arith::ConstantOp::create(builder(), location(), builder().getZeroAttr(storage_type(builder(), dtype)));
+  return gather(dtype, positions, [&](Value position) {
+    const Value nearest = max(min(position, sub(count, integer(1))), integer(0));
+    Values at = {add(first, nearest)};
+    if (column) at.push_back(column);
+    const Value loaded = mlir::memref::LoadOp::create(builder(), location(), tensor, at);
+    return select(eq(position, nearest), loaded, zero);
+  });
+}
+
+Value Emitter::read_entries(Value tensor, DataType dtype, Value column, Value count, Value positions) {
+  return gather(dtype, positions, [&](Value position) -> Value {
+    Values at = {max(min(position, sub(count, integer(1))), integer(0))};
+    if (column) at.push_back(column);
+    return mlir::memref::LoadOp::create(builder(), location(), tensor, at);
+  });
+}
+
+void Emitter::scatter(Value lanes, Value address, Value positions) {
+  for (int64_t lane = 0; lane < mlir::cast<mlir::VectorType>(lanes.getType()).getNumElements(); ++lane) {
+    const Value at = add(address, position_of(positions, lane));
+    store_scalar(addf(load_scalar(at), mlir::vector::ExtractOp::create(builder(), location(), lanes, lane)), at);
+  }
 }
 
 Value Emitter::load_element(Value memref, Value index) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "compiler/host/packed_arguments.h"
 #include "compiler/ir/build.h"
@@ -84,6 +85,26 @@ Scratch allocate_scratch(int64_t size) {
   return Scratch(memory);
 }
 
+// An item, or those of a chain in their order.
+struct Turn {
+  size_t begin, end;  // of items
+  double cost = 0;
+};
+
+// Brings the items of chains together.
+std::vector<Turn> turns_of(std::vector<WorkItem>& items) {
+  std::stable_sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) { return a.chain < b.chain; });
+  std::vector<Turn> turns;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i == 0 || items[i].chain < 0 || items[i].chain != items[i - 1].chain) turns.push_back({i, i});
+    turns.back().end = i + 1;
+    turns.back().cost += items[i].cost;
+  }
+  // Stable, so that equal costs keep neighbours in memory together.
+  std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.cost > b.cost; });
+  return turns;
+}
+
 }  // namespace
 
 Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads,
@@ -115,10 +136,8 @@ Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::bind(signature_, values, count));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<WorkItem> items, operator_->items(arguments));
   std::vector<float> parts(static_cast<size_t>(operator_->parts_size(arguments)));
-  // Stable, so that equal costs keep neighbours in memory together.
-  std::stable_sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) { return a.cost > b.cost; });
-
-  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), items.size()));
+  const std::vector<Turn> turns = turns_of(items);
+  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), turns.size()));
   std::vector<Scratch> scratch;
   std::vector<PackedArguments> packed;
   for (int i = 0; i < threads; ++i) {
@@ -129,7 +148,9 @@ Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
     }
     packed.emplace_back(arguments, std::span(scratch.back().get(), static_cast<size_t>(scratch_size_)), parts);
   }
-  parallel_for(items.size(), threads, [&](int worker, size_t i) { function_(packed[worker].with(items[i])); });
+  parallel_for(turns.size(), threads, [&](int worker, size_t i) {
+    for (size_t item = turns[i].begin; item < turns[i].end; ++item) function_(packed[worker].with(items[item]));
+  });
   operator_->finish(arguments, parts.data());
   return Status();
 }

@@ -57,6 +57,15 @@ Result<Emitter::Values> emit_region(Emitter& emit, mlir::func::FuncOp function, 
       mapping.map(operation.getResult(0), mapping.lookup(operation.getOperand(0)));
       continue;
     }
+    if (auto cast = mlir::dyn_cast<mlir::arith::IndexCastOp>(operation)) {
+      const mlir::Value from = mapping.lookup(cast.getIn());
+      const mlir::Type to = lanes_type(emit, cast.getType());
+      mapping.map(cast.getResult(),
+                  cast.getType().isIndex()
+                      ? mlir::arith::TruncIOp::create(emit.builder(), emit.location(), to, from).getResult()
+                      : mlir::arith::ExtSIOp::create(emit.builder(), emit.location(), to, from).getResult());
+      continue;
+    }
     if (!operation.hasTrait<mlir::OpTrait::Elementwise>()) {
       return Status(Code::kUnsupported, fmt::format("the host backend cannot compute {} on several elements at once",
                                                     operation.getName().getStringRef().str()));

@@ -1,7 +1,8 @@
 // How an operator is computed on the host: the interface behind which a new family of operators arrives.
 //
 // An operator is cut into work items that write disjoint parts of the outputs and read only inputs, so they may run in
-// any order and on any thread with the same result; what they have to add up is left to one call at the end.
+// any order and on any thread with the same result; what they have to add up is left to one call at the end. Items that
+// add to the same numbers form a chain, which keeps their order.
 // compiler/host/families/<family>/ defines make_host_<family>, for every operator of it; CMake lists them by glob.
 // Everything else (checking arguments, code generation, threads, the C boundary) is common to all.
 #pragma once
@@ -22,9 +23,10 @@
 namespace hstujit {
 
 struct WorkItem {
-  static constexpr size_t kCoordinates = 8;
+  static constexpr size_t kCoordinates = 9;
   std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
   double cost = 0;                                  // relative; the most expensive items start first
+  int64_t chain = -1;  // items of the same one follow one another, in the order in which they are listed; -1: of none
 };
 
 // The function under construction that computes one work item.
@@ -48,8 +50,8 @@ class HostOperator {
   // The items of one launch. Whatever the tensors of indices hold, an item stays within the bounds of the tensors.
   virtual Result<std::vector<WorkItem>> items(const Arguments& arguments) const = 0;
 
-  // For outputs that several items have a share in: the number of fp32 values that items leave for finish(), each of
-  // them written by one item, and what is done with them when all items are.
+  // For outputs that several items have a share in: the number of fp32 values, 0 at first, that items leave for
+  // finish(), each of them written by one item or by those of one chain, and what is done with them when all items are.
   virtual int64_t parts_size(const Arguments&) const { return 0; }
   virtual void finish(const Arguments&, const float*) const {}
 };

@@ -190,6 +190,10 @@ def Hstu_ReadOp : Hstu_Op<"read", [Pure]> {
     $operand `:` $kind `[` $position `]` `of` $dtype (`by_head` $by_head^)? `group` $group `entries` $entries
     (`differentiable` $differentiable^)? `:` type($value) attr-dict
   }];
+  let extraClassDeclaration = [{
+    // Of an operand kind's name.
+    bool is_of(std::string_view kind) { return std::string_view(getKind()) == kind; }
+  }];
 }
 
 // What an index reads. Tensors and arguments are those of the launch, by name.

@@ -13,7 +13,7 @@ constexpr llvm::StringLiteral kNameAttribute = "hstu.name";
 bool is_of_score(mlir::BlockArgument argument) {
   auto function = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
   return function && (function.getName() == kScore || function.getName() == kScoreGrad ||
-                      function.getName().starts_with(kScoreSlope));
+                      function.getName().starts_with(kScoreSlope) || function.getName().starts_with(kScoreEntry));
 }
 
 }  // namespace
@@ -41,6 +41,14 @@ bool is_launch_scalar(mlir::BlockArgument argument) {
 
 std::string score_slope(llvm::StringRef operand, bool of_column) {
   return fmt::format("{}_{}_{}", kScoreSlope.str(), operand.str(), of_column ? "col" : "row");
+}
+
+std::string score_slope(llvm::StringRef operand, size_t site) {
+  return fmt::format("{}_{}_{}", kScoreSlope.str(), operand.str(), site);
+}
+
+std::string score_entry(llvm::StringRef operand, size_t site) {
+  return fmt::format("{}_{}_{}", kScoreEntry.str(), operand.str(), site);
 }
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index) {

@@ -17,6 +17,7 @@ inline constexpr llvm::StringLiteral kMaskColumnBits = "mask_column_bits";
 inline constexpr llvm::StringLiteral kScore = "score";
 inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
 inline constexpr llvm::StringLiteral kScoreSlope = "score_slope";  // what names of score_slope() begin with
+inline constexpr llvm::StringLiteral kScoreEntry = "score_entry";  // and those of score_entry()
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 
 // An arith.mulf with this attribute is rounded by itself: no backend fuses it with an addition.
@@ -34,6 +35,12 @@ bool is_launch_scalar(mlir::BlockArgument argument);
 // The name of the derivative of the score with respect to an operand's element of the pair's row, or of its column. The
 // function takes what score takes. There is none where the score does not read that element.
 std::string score_slope(llvm::StringRef operand, bool of_column);
+
+// The same of the places where the score reads a table, an element of the head or a scalar, counted from 0: the names
+// of the derivative with respect to what is read there and, of a table, of the entry (an index) that is read. Places
+// where the score reads the same entry are one. The functions take what score takes.
+std::string score_slope(llvm::StringRef operand, size_t site);
+std::string score_entry(llvm::StringRef operand, size_t site);
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index);
 std::string result_name(mlir::func::FuncOp function, unsigned index);

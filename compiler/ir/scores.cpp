@@ -1,6 +1,7 @@
 #include "compiler/ir/scores.h"
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "compiler/ir/expression.h"
@@ -8,6 +9,22 @@
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
+
+namespace {
+
+// A position of 64 bits as an index, which has 32 bits where scores are computed: the nearest that is as good, behind
+// the end of what is read or before its begin.
+mlir::Value index_of(Ops& ops, mlir::Value position) {
+  mlir::OpBuilder& builder = ops.builder();
+  if (position.getType().isIndex()) return position;
+  const auto constant = [&](int64_t value) {
+    return mlir::arith::ConstantOp::create(builder, ops.location(), builder.getI64IntegerAttr(value));
+  };
+  const mlir::Value nearest = ops.max(ops.min(position, constant(std::numeric_limits<int32_t>::max())), constant(-1));
+  return mlir::arith::IndexCastOp::create(builder, ops.location(), builder.getIndexType(), nearest);
+}
+
+}  // namespace
 
 mlir::Value ScoreArguments::read(Ops& ops, const std::string& operand, mlir::Value position) const {
   const Operand& read = operands.at(operand);
@@ -27,7 +44,7 @@ mlir::Value ScoreArguments::read(Ops& ops, const std::string& operand, mlir::Val
   };
   const bool by_head = read.heads > 0 && read.kind != &head_kind();
   return hstu::ReadOp::create(builder, ops.location(), is_integer(read.dtype) ? integer : real, operand,
-                              llvm::StringRef(read.kind->name), position, type(), by_head,
+                              llvm::StringRef(read.kind->name), index_of(ops, position), type(), by_head,
                               by_head ? heads / read.heads : 1, read.entries, read.gradient);
 }
 

@@ -21,7 +21,7 @@ struct ScoreArguments {
   std::map<std::string, Operand> operands;     // that the score may read, by name
 
   // The operand's element at `position`, fp32, or i64 of integers: of a row, the position in the sequence; of a table
-  // the entry; of a head, `head`; of a scalar, 0 (hstu.read).
+  // the entry; of a head, `head`; of a scalar, 0 (hstu.read). `position` is an index, or i64.
   mlir::Value read(Ops& ops, const std::string& operand, mlir::Value position) const;
 };
 

@@ -1,10 +1,12 @@
-// score -> score_grad and score_slope_*: forward-mode differentiation with respect to x, and to elements of operands.
+// score -> score_grad, score_slope_* and score_entry_*: forward-mode differentiation with respect to x, and to elements
+// of operands; which entry of a table it reads.
 #include <array>
 
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/region_functions.h"
 #include "compiler/passes/differentiator.h"
 #include "compiler/passes/passes.h"
+#include "compiler/spec/operators/hstu_attention/operands/operand.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace hstujit {
@@ -13,21 +15,27 @@ namespace {
 
 using Seeds = llvm::SmallVector<mlir::Value>;
 
-// A function over the score's arguments that returns the score, if asked for, and its derivative with respect to the
-// seeds. Fails where an operation has none.
-mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name, const Seeds& seeds, bool with_score) {
-  mlir::OpBuilder builder(score);
+// A function over the score's arguments, whose body is to be written at the builder's place.
+mlir::Block* add_function(mlir::OpBuilder& builder, mlir::func::FuncOp score, llvm::StringRef name,
+                          llvm::ArrayRef<mlir::Type> types, llvm::ArrayRef<llvm::StringRef> names) {
   builder.setInsertionPointToEnd(score->getBlock());
-  const mlir::Type real = builder.getF32Type();
-  const llvm::SmallVector<mlir::Type> types(with_score ? 2 : 1, real);
-  const llvm::SmallVector<llvm::StringRef> names = {"y", "dy"};
-  auto function =
-      create_region_function(builder, score.getLoc(), name, builder.getFunctionType(score.getArgumentTypes(), types),
-                             {}, llvm::ArrayRef(names).take_back(types.size()));
+  auto function = create_region_function(builder, score.getLoc(), name,
+                                         builder.getFunctionType(score.getArgumentTypes(), types), {}, names);
   // None where nobody has named them.
   if (const mlir::ArrayAttr arguments = score.getAllArgAttrs()) function.setAllArgAttrs(arguments);
   mlir::Block* body = function.addEntryBlock();
   builder.setInsertionPointToStart(body);
+  return body;
+}
+
+// A function that returns the score, if asked for, and its derivative with respect to the seeds. Fails where an
+// operation has none.
+mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name, const Seeds& seeds, bool with_score) {
+  mlir::OpBuilder builder(score);
+  const mlir::Type real = builder.getF32Type();
+  const llvm::SmallVector<mlir::Type> types(with_score ? 2 : 1, real);
+  const llvm::SmallVector<llvm::StringRef> names = {"y", "dy"};
+  mlir::Block* body = add_function(builder, score, name, types, llvm::ArrayRef(names).take_back(types.size()));
   Ops ops(builder, score.getLoc());
   mlir::Block& source = score.getBody().front();
   Differentiator differentiator(ops, source, *body);
@@ -43,10 +51,31 @@ mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name
   return mlir::success();
 }
 
+// A function that returns which entry the score reads at `position`.
+void find_entry(mlir::func::FuncOp score, llvm::StringRef name, mlir::Value position, int64_t entries) {
+  mlir::OpBuilder builder(score);
+  mlir::Block* body = add_function(builder, score, name, {builder.getIndexType()}, {"entry"});
+  mlir::IRMapping copies;
+  copies.map(score.getArguments(), body->getArguments());
+  for (mlir::Operation& operation : score.getBody().front().without_terminator()) builder.clone(operation, copies);
+  Ops ops(builder, score.getLoc());
+  const mlir::Value entry = ops.max(ops.min(copies.lookup(position), ops.integer(entries - 1)), ops.integer(0));
+  mlir::func::ReturnOp::create(builder, score.getLoc(), entry);
+}
+
+// A table, an element of a head or a scalar that the score reads: which values, by the positions where it does.
+struct Sites {
+  bool of_table = false;
+  int64_t entries = 0;
+  llvm::MapVector<mlir::Value, Seeds> values;
+};
+
 struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
   llvm::StringRef getArgument() const final { return "hstu-differentiate"; }
-  llvm::StringRef getDescription() const final { return "derive score_grad and score_slope_* from score"; }
+  llvm::StringRef getDescription() const final {
+    return "derive score_grad, score_slope_* and score_entry_* from score";
+  }
 
   void runOnOperation() override {
     auto score = getOperation().lookupSymbol<mlir::func::FuncOp>(kScore);
@@ -54,9 +83,17 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     if (failed(differentiate(score, kScoreGrad, {score.getArgument(0)}, true))) return signalPassFailure();
     // Values read of each operand at the pair's row, and at its column.
     llvm::MapVector<llvm::StringRef, std::array<Seeds, 2>> reads;
+    llvm::MapVector<llvm::StringRef, Sites> others;
     const mlir::Value row = score.getArgument(1), column = score.getArgument(2);
     for (hstu::ReadOp read : score.getOps<hstu::ReadOp>()) {
       if (!read.getDifferentiable()) continue;
+      if (!read.is_of(row_kind().name)) {
+        Sites& sites = others[read.getOperand()];
+        sites.of_table = read.is_of(table_kind().name);
+        sites.entries = read.getEntries();
+        sites.values[sites.of_table ? read.getPosition() : mlir::Value()].push_back(read.getValue());
+        continue;
+      }
       if (read.getPosition() != row && read.getPosition() != column) {
         read.emitError() << "reads " << read.getOperand() << ", whose gradient is asked for, at a position that is "
                          << "neither the row nor the column of the pair";
@@ -69,6 +106,14 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
         const Seeds& seeds = places[of_column ? 1 : 0];
         if (seeds.empty()) continue;
         if (failed(differentiate(score, score_slope(operand, of_column), seeds, false))) return signalPassFailure();
+      }
+    }
+    for (const auto& [operand, sites] : others) {
+      size_t site = 0;
+      for (const auto& [position, seeds] : sites.values) {
+        if (failed(differentiate(score, score_slope(operand, site), seeds, false))) return signalPassFailure();
+        if (sites.of_table) find_entry(score, score_entry(operand, site), position, sites.entries);
+        ++site;
       }
     }
   }

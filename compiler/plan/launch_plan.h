@@ -80,12 +80,13 @@ struct WorkspacePlan {
   std::vector<WorkspaceRegion> regions;
 };
 
-// A kernel of the same module that runs when the one before it is done, with the same Params and without dynamic shared
-// memory. Where a factor of its grid is 0 it does not run.
+// A kernel of the same module that runs when the one before it is done, with the same Params. Where a factor of its
+// grid is 0 it does not run.
 struct FollowingKernel {
   std::string kernel_name;       // extern "C" symbol
   std::string function;          // of the template; the kernel calls it as function<Spec, Config>(params)
   int threads = 0;               // per block
+  int64_t shared_memory = 0;     // dynamic bytes per block
   std::vector<GridFactor> grid;  // blocks in x
   int64_t max_blocks = 0;        // > 0: at most this many blocks are launched
   int resident_blocks = 0;  // > 0: of a multiprocessor at least, whatever registers that leaves; else nvrtc chooses

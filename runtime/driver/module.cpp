@@ -19,13 +19,18 @@ Result<ModulePtr> Module::load(CudaDriverPtr driver, const DeviceContext& device
   for (const FollowingKernel& kernel : plan.following) {
     HSTUJIT_ASSIGN_OR_RETURN(const cuda::Function function, module->find(kernel.kernel_name));
     module->following_.push_back(function);
+    HSTUJIT_RETURN_IF_ERROR(module->allow_shared_memory(function, kernel.shared_memory));
   }
-  if (plan.shared_memory > 0) {
-    HSTUJIT_CUDA_CHECK(cuda, function_set_attribute(module->function_, cuda::kMaxDynamicSharedSizeBytes,
-                                                    static_cast<int>(plan.shared_memory)));
-  }
+  HSTUJIT_RETURN_IF_ERROR(module->allow_shared_memory(module->function_, plan.shared_memory));
   if (stay == Stay::kUntilLaunched) module->marks_ = std::make_unique<LaunchMarks>(cuda);
   return ModulePtr(module);
+}
+
+Status Module::allow_shared_memory(cuda::Function function, int64_t bytes) const {
+  if (bytes == 0) return {};
+  HSTUJIT_CUDA_CHECK(*driver_,
+                     function_set_attribute(function, cuda::kMaxDynamicSharedSizeBytes, static_cast<int>(bytes)));
+  return {};
 }
 
 Result<cuda::Function> Module::find(const std::string& kernel_name) const {

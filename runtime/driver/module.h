@@ -21,7 +21,7 @@ enum class Stay {
 class Module {
  public:
   // Loads `cubin` into the thread's current context, which must be `device`'s, and takes the kernels of `plan` from it,
-  // the main one with its shared memory allowed. kCompileFailed when the bytes are no cubin for this device, or one
+  // with their shared memory allowed. kCompileFailed when the bytes are no cubin for this device, or one
   // that lacks a kernel.
   static Result<std::shared_ptr<const Module>> load(CudaDriverPtr driver, const DeviceContext& device,
                                                     std::string_view cubin, const LaunchPlan& plan,
@@ -48,6 +48,7 @@ class Module {
   template <typename Work>
   void in_context(const Work& work) const;
   Result<cuda::Function> find(const std::string& kernel_name) const;
+  Status allow_shared_memory(cuda::Function function, int64_t bytes) const;
 
   Module(CudaDriverPtr driver, const DeviceContext& device) : driver_(std::move(driver)), device_(device) {}
 

@@ -333,8 +333,9 @@ Status Launcher::enqueue_following(const hstujit_value* values, cuda::Stream str
     const FollowingKernel& kernel = plan_.following[i];
     const auto grid = static_cast<unsigned>(blocks(kernel, values));
     if (grid == 0) continue;
-    const cuda::Error error = driver_->launch_kernel(
-        module_->following(i), grid, 1, 1, static_cast<unsigned>(kernel.threads), 1, 1, 0, stream, arguments, nullptr);
+    const cuda::Error error =
+        driver_->launch_kernel(module_->following(i), grid, 1, 1, static_cast<unsigned>(kernel.threads), 1, 1,
+                               static_cast<unsigned>(kernel.shared_memory), stream, arguments, nullptr);
     if (error != cuda::kSuccess) {
       return driver_->failure(error, "cuLaunchKernel", __FILE__, __LINE__).with_context(kernel.kernel_name);
     }

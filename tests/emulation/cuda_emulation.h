@@ -47,6 +47,7 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline int __float2int_rn(float x) { return static_cast<int>(std::nearbyint(x)); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 // Byte i of the result is the one of b:a that digit i of the selector names.
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
@@ -159,6 +160,16 @@ inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   unsigned sum = 0;
   for (int i = 0; i < 32; ++i) sum += values[i];
   return sum;
+}
+template <class T>
+T __reduce_max_sync(unsigned, T value) {
+  const T* values = emulation::exchange(value);
+  return *std::max_element(values, values + 32);
+}
+template <class T>
+T __reduce_min_sync(unsigned, T value) {
+  const T* values = emulation::exchange(value);
+  return *std::min_element(values, values + 32);
 }
 inline unsigned __reduce_or_sync(unsigned, unsigned value) {
   const unsigned* values = emulation::exchange(value);

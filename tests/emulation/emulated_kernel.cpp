@@ -251,7 +251,8 @@ void EmulatedKernel::launch(const std::vector<HstujitHostValue>& values, unsigne
        std::max(cluster, static_cast<unsigned>(plan_.fixed_cluster))});
   for (size_t i = 0; i < plan_.following.size(); ++i) {
     const FollowingKernel& kernel = plan_.following[i];
-    run(i + 1, kernel.grid, kernel.max_blocks > 0, {0, static_cast<unsigned>(kernel.threads), 0});
+    run(i + 1, kernel.grid, kernel.max_blocks > 0,
+        {0, static_cast<unsigned>(kernel.threads), static_cast<size_t>(kernel.shared_memory)});
   }
   workspace.check(plan_.kernel_name);
 }

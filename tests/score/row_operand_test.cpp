@@ -6,20 +6,14 @@
 // `a` (L) and `b` (L, H) have gradients, `days` (L) are integers. The element behind a sequence's last one reads 0.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
 #include <set>
 
-#include "compiler/emit/source.h"
 #include "compiler/host/kernel.h"
-#include "compiler/ir/attention.h"
 #include "compiler/nvrtc/nvrtc.h"
 #include "compiler/passes/passes.h"
 #include "compiler/plan/search_space.h"
-#include "compiler/spec/operators/hstu_attention/attention_call.h"
-#include "compiler/spec/operators/hstu_attention/spec.h"
-#include "tests/emulation/attention_case.h"
 #include "tests/nvrtc/kept_results.h"
+#include "tests/score/operand_formula.h"
 
 namespace hstujit {
 namespace {
@@ -37,18 +31,11 @@ std::vector<Operand> declared(int64_t heads, DataType dtype, bool gradient) {
           row("days", DataType::kInt64, 0, false)};
 }
 
-class WithRows final : public AttentionSpec {
- public:
-  WithRows(const HstuAttentionParams& params, QueryRows rows, bool gradient)
-      : AttentionSpec(params, rows, declared(params.heads, params.dtype, gradient)) {}
-  std::string_view op() const override { return "hstu_attention"; }
-  nlohmann::ordered_json to_json() const override { return HstuAttentionSpec(params()).to_json(); }
-};
-
-std::shared_ptr<const WithRows> with_rows(const Json& changes, bool gradient = true) {
+WithOperandsPtr with_rows(const Json& changes, bool gradient = true) {
   const OpSpecPtr parsed = make_spec(with(base(), changes));
   const auto& attention = static_cast<const AttentionSpec&>(*parsed);
-  return std::make_shared<WithRows>(attention.params(), attention.query_rows(), gradient);
+  const HstuAttentionParams& params = attention.params();
+  return std::make_shared<WithOperands>(params, attention.query_rows(), declared(params.heads, params.dtype, gradient));
 }
 
 mlir::Value build_score_of_rows(Ops& ops, const ScoreArguments& given) {
@@ -62,181 +49,24 @@ mlir::Value build_score_of_rows(Ops& ops, const ScoreArguments& given) {
   return ops.tanh(ops.addf(s, ops.mulf(age, ops.real(1.0 / 1024))));
 }
 
-Module module_of(mlir::MLIRContext& context, const AttentionSpec& spec) {
-  auto module = build_attention(context, spec, build_score_of_rows);
-  if (!module.ok()) throw std::runtime_error(module.status().message());
-  return std::move(*module);
-}
-
-Result<EmittedKernel> emit(const AttentionSpec& spec, Direction direction, const KernelConfig& config,
-                           const DeviceSpec& device) {
-  const auto context = make_context();
-  HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* skeleton, find_skeleton(config.skeleton));
-  return emit_module(*module_of(*context, spec), *skeleton, embedded_templates(), operator_schema(spec.op()), spec,
-                     direction, config, device);
-}
-
-using Tensors = std::map<std::string, std::vector<double>>;
-
-// The call in float64.
-class Formula {
+class Formula final : public OperandFormula {
  public:
-  Formula(const AttentionSpec& spec, Direction direction, const std::vector<HostValue>& values)
-      : call_(spec, direction, values), adds_(spec.params().adds_gradients) {
-    const Signature signature = spec.signature(direction);
-    for (size_t i = 0; i < signature.size(); ++i) {
-      const HostTensor& tensor = values[i].tensor;
-      tensors_[signature[i].name] =
-          tensor.integers.empty() ? tensor.reals : std::vector<double>(tensor.integers.begin(), tensor.integers.end());
-    }
-  }
-
-  std::vector<double>& tensor(const std::string& name) { return tensors_.at(name); }
-
-  // Everything that the direction returns. Each sequence and head in turn: gradients are sums over them.
-  Tensors outputs() const {
-    Tensors y;
-    if (adds_) {
-      for (const char* name : {"da", "db", "drab", "dattn_scale"}) {
-        if (const auto before = tensors_.find(std::string(name) + "_before"); before != tensors_.end())
-          y[name] = before->second;
-      }
-    }
-    for_each_pair([&](const SequenceRows& rows, int64_t head, int64_t i, int64_t j) { add_pair(rows, head, i, j, y); });
-    return y;
-  }
-
-  // The sum of dout * out, whose derivatives backward returns.
-  double loss() const {
-    double sum = 0;
-    for_each_pair([&](const SequenceRows& rows, int64_t head, int64_t i, int64_t j) {
-      const Pair pair = pair_of(rows, head, i, j);
-      sum += pair.value * pair.factor * pair.dp;
-    });
-    return sum;
-  }
+  using OperandFormula::OperandFormula;
 
  private:
-  struct Pair {
-    int64_t query, key, q, k, v, out;  // rows, and where tensors have them
-    double value, slope, dp, factor;
-  };
+  int64_t place_of_b(const Pair& pair) const { return pair.key * heads() + pair.head; }
 
-  double read(const char* name, const SequenceRows& rows, int64_t position) const {
-    if (position < 0 || position >= rows.n) return 0;
-    return tensors_.at(name)[static_cast<size_t>(rows.first + position)];
+  double argument(const Pair& pair) const override {
+    return alpha() * pair.x + read_row("a", pair, pair.i) * read("b", place_of_b(pair)) +
+           read_row("a", pair, pair.j) / 4 +
+           (read_row("days", pair, pair.i + 1) - read_row("days", pair, pair.j)) / 1024;
   }
-  size_t place_of_b(int64_t row, int64_t head) const { return static_cast<size_t>(row * call_.params.heads + head); }
-
-  static double dot(const double* x, const double* y, int64_t width) {
-    double sum = 0;
-    for (int64_t d = 0; d < width; ++d) sum += x[d] * y[d];
-    return sum;
-  }
-
-  Pair pair_of(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
-    const int64_t attn = call_.params.attn_dim, hidden = call_.params.hidden_dim;
-    Pair pair{};
-    pair.query = rows.first_query + i - (rows.n - rows.queries);
-    pair.key = rows.first + j;
-    pair.q = call_.place(pair.query, head, attn);
-    pair.k = call_.place(pair.key, head, attn);
-    pair.v = call_.place(pair.key, head, hidden);
-    pair.out = call_.place(pair.query, head, hidden);
-    const double x = dot(call_.q + pair.q, call_.k + pair.k, attn) + call_.bias(rows.b, head, i, j);
-    const double t = std::tanh(call_.alpha * x + read("a", rows, i) * tensors_.at("b")[place_of_b(pair.key, head)] +
-                               read("a", rows, j) / 4 + (read("days", rows, i + 1) - read("days", rows, j)) / 1024);
-    pair.value = t;
-    pair.slope = 1 - t * t;
-    pair.factor = call_.factor(pair.query);
-    pair.dp = call_.dout == nullptr ? 0 : dot(call_.dout + pair.out, call_.v + pair.v, hidden);
-    return pair;
-  }
-
-  template <class Body>
-  void for_each_pair(const Body& body) const {
-    for (int64_t b = 0; b < call_.sequences(); ++b) {
-      std::vector<bool> chosen(static_cast<size_t>(call_.sequences()));
-      chosen[static_cast<size_t>(b)] = true;
-      std::vector<SequenceRows> heads(static_cast<size_t>(call_.params.heads));
-      call_.for_each_head(chosen,
-                          [&](const SequenceRows& rows, int64_t head) { heads[static_cast<size_t>(head)] = rows; });
-      for (int64_t head = 0; head < call_.params.heads; ++head) {
-        const SequenceRows& rows = heads[static_cast<size_t>(head)];
-        for (int64_t i = std::max<int64_t>(rows.n - rows.queries, 0); i < rows.n; ++i) {
-          for (int64_t j = 0; j < rows.n; ++j) {
-            if (hstu_attention_valid(call_.params, i, j, rows.n, rows.t)) body(rows, head, i, j);
-          }
-        }
-      }
-    }
-  }
-
-  static void add(std::vector<double>& to, int64_t place, double value) {
-    if (to.size() <= static_cast<size_t>(place)) to.resize(static_cast<size_t>(place) + 1);
-    to[static_cast<size_t>(place)] += value;
-  }
-  static void add(std::vector<double>& to, int64_t place, double factor, const double* from, int64_t width) {
-    for (int64_t d = 0; d < width; ++d) add(to, place + d, factor * from[d]);
-  }
-
-  void add_pair(const SequenceRows& rows, int64_t head, int64_t i, int64_t j, Tensors& y) const {
-    const int64_t attn = call_.params.attn_dim, hidden = call_.params.hidden_dim;
-    const Pair pair = pair_of(rows, head, i, j);
-    if (call_.dout == nullptr) return add(y["out"], pair.out, pair.value * pair.factor, call_.v + pair.v, hidden);
-    const double ds = pair.dp * pair.slope * pair.factor;
-    add(y["dq"], pair.q, call_.alpha * ds, call_.k + pair.k, attn);
-    add(y["dk"], pair.k, call_.alpha * ds, call_.q + pair.q, attn);
-    add(y["dv"], pair.v, pair.value * pair.factor, call_.dout + pair.out, hidden);
-    add(y["da"], rows.first + i, ds * tensors_.at("b")[place_of_b(pair.key, head)]);
+  void add_gradients(const Pair& pair, double ds, Tensors& y) const override {
+    add(y["da"], pair.rows.first + pair.i, ds * read("b", place_of_b(pair)));
     add(y["da"], pair.key, ds / 4);
-    add(y["db"], static_cast<int64_t>(place_of_b(pair.key, head)), ds * read("a", rows, i));
-    if (call_.returns_dbias) add(y["drab"], call_.bias_at(rows.b, head, i, j), call_.alpha * ds);
-    if (call_.returns_dfactors) add(y["dattn_scale"], call_.factor_at(pair.query), pair.value * pair.dp);
+    add(y["db"], place_of_b(pair), ds * read_row("a", pair, pair.i));
   }
-
-  const AttentionCall call_;
-  const bool adds_;
-  Tensors tensors_;
 };
-
-// Of the largest number of a tensor.
-double tolerance(const HstuAttentionParams& params) {
-  if (params.dtype == DataType::kFp32) return params.precision == MatmulPrecision::kIeee ? 2e-5 : 2e-3;
-  return params.dtype == DataType::kFp16 ? 3e-3 : 2e-2;
-}
-
-std::string mistakes_of(HostCall& call, const AttentionSpec& spec, Direction direction) {
-  std::string mistakes;
-  const Tensors expected = Formula(spec, direction, call.inputs()).outputs();
-  for (const Argument& argument : spec.signature(direction)) {
-    if (argument.role != ArgumentRole::kOutput) continue;
-    const std::vector<double> actual = call.read(argument.name).reals;
-    std::vector<double> values = expected.at(argument.name);
-    values.resize(actual.size());
-    double largest = 0;
-    for (const double value : values) largest = std::max(largest, std::abs(value));
-    EXPECT_GT(largest, 0) << argument.name;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (std::abs(actual[i] - values[i]) <= tolerance(spec.params()) * largest) continue;
-      mistakes +=
-          fmt::format("{}[{}] is {}, not {}; the largest is {}\n", argument.name, i, actual[i], values[i], largest);
-      break;
-    }
-  }
-  return mistakes;
-}
-
-// One row, tiles of 16, 32 and 64 rows and one more or less, empty ones.
-Lengths lengths_of(int64_t max) {
-  return {.rows = {1, 33, 0, max, 64, 31}, .num_targets = {1, 5, 0, 21, 16, 0}, .max_seq_len = max};
-}
-
-Lengths last_rows_of(int64_t max) {
-  Lengths lengths = lengths_of(max);
-  lengths.other_rows["Lq"] = {1, 20, 3, 33, 64, 40};
-  return lengths;
-}
 
 const Json kTargets = {{"num_targets", true}};
 const Json kExact = {{"num_targets", true}, {"dtype", "fp32"}, {"precision", "ieee"}};
@@ -249,13 +79,13 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   SCOPED_TRACE(changes.dump());
   const auto context = make_context();
   prepare_context(*context);
-  const auto kernel = JitKernel::create(*module_of(*context, *spec), spec, direction, 2);
+  const auto kernel = JitKernel::create(*module_of(*context, *spec, build_score_of_rows), spec, direction, 2);
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   HostCall call(spec, lengths, 7, 0, direction);
   call.pack_inputs();
   const Status status = kernel->launch(call.values().data(), call.values().size());
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(mistakes_of(call, *spec, direction), "");
+  EXPECT_EQ(mistakes_of<Formula>(call, *spec, direction), "");
 }
 
 TEST(RowOperand, OnTheHost) {
@@ -294,18 +124,18 @@ void check(const Json& changes, Direction direction, KernelConfig config, const 
     config.skeleton = direction == Direction::kForward ? "attention/sm80_forward" : "attention/sm80_backward";
   config.attention().activation = "accurate";
   SCOPED_TRACE(changes.dump() + " " + describe(config));
-  auto emitted = emit(*spec, direction, config, *known_device("sm_90a"));
+  auto emitted = emit_with(build_score_of_rows, *spec, direction, config, *known_device("sm_90a"));
   // As in Case.
   while (!emitted.ok() && config.attention().blocks_per_sm < AttentionConfig::kMaxBlocksPerSm) {
     ++config.attention().blocks_per_sm;
-    emitted = emit(*spec, direction, config, *known_device("sm_90a"));
+    emitted = emit_with(build_score_of_rows, *spec, direction, config, *known_device("sm_90a"));
   }
   ASSERT_TRUE(emitted.ok()) << emitted.status().message();
   const EmulatedKernel kernel(*emitted);
   HostCall call(spec, lengths, 7, 16, direction);
   call.pack_inputs();
   kernel.launch(call.values(), 1, 1);
-  EXPECT_EQ(mistakes_of(call, *spec, direction), "");
+  EXPECT_EQ(mistakes_of<Formula>(call, *spec, direction), "");
 }
 
 TEST(RowOperand, Ampere) {
@@ -336,7 +166,7 @@ TEST(RowOperand, KernelsCompile) {
       for (const Candidate& candidate : search_space(*spec, direction, device, {.max_seq_len = 1024}).candidates) {
         if (!compiled.insert(arch + candidate.config.skeleton).second) continue;
         SCOPED_TRACE(fmt::format("{} {}", arch, describe(candidate.config)));
-        const auto kernel = emit(*spec, direction, candidate.config, device);
+        const auto kernel = emit_with(build_score_of_rows, *spec, direction, candidate.config, device);
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
         const auto output =

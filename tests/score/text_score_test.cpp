@@ -13,6 +13,16 @@ namespace {
 
 const Json kExact = {{"dtype", "fp32"}, {"precision", "ieee"}};
 
+// What texts read: integers beside tables that are left on both sides, with and without heads, and the rest.
+const Json kOperands = {
+    {"operands",
+     "ts: row(int64), near: table(40, grad), far: table(12, bf16, heads, grad), slope: head(grad), gain: "
+     "scalar(grad), gate: row(heads, grad), days: table(9, int32), shift: row(bf16, grad)"},
+    {"score",
+     "tanh(x + near[col - row + 5] + near[int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)] + "
+     "far[(ts[row] - ts[col]) // 24 % 7 - 1] * slope + shift[row] - shift[col]) * gate[col] + "
+     "gain * 0.01 * days[row % 11]"}};
+
 // The functions that need something of their own: what is not finite outside of the sequence, integer parts, NaN.
 constexpr const char* kTexts[] = {
     "leaky_relu(x, 0.2) - 0.01 * (row - col)",
@@ -53,6 +63,24 @@ TEST(TextScore, OnTheHost) {
              Direction::kForward, last);
 }
 
+TEST(TextScore, OperandsOnTheHost) {
+  const Json targets = with(with(base(), kOperands), {{"num_targets", true}});
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    check_host(with(targets, kExact), direction, lengths_of(71));
+    check_host(with(targets, {{"rab_heads", 1}, {"attn_scale", "rows"}}), direction, lengths_of(71));
+    check_host(with(targets, {{"attn_scale", "scalar"}, {"adds_gradients", true}}), direction, lengths_of(71));
+  }
+}
+
+TEST(TextScore, RandomTextsWithOperandsOnTheHost) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    const std::string text = test::random_score_of_operands(9000 + seed).text;
+    const Json json = of(text, with(kExact, {{"operands", test::kRandomOperands}}));
+    for (const Direction direction : {Direction::kForward, Direction::kBackward})
+      check_host(json, direction, lengths_of(71));
+  }
+}
+
 TEST(TextScore, RandomTextsOnTheHost) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const std::string text = test::random_score(9000 + seed).text;
@@ -73,6 +101,9 @@ TEST(TextScore, Ampere) {
   }
   emulate(of(kTexts[2], with(kExact, {{"rab_heads", 1}, {"attn_scale", "rows"}})), Direction::kBackward,
           ampere_tile(64, 2, 16, 1), lengths_of(71));
+  const Json reads = with(with(base(), kOperands), {{"num_targets", true}, {"adds_gradients", true}});
+  emulate(reads, Direction::kForward, ampere_tile(32, 2, 32, 2), lengths_of(71));
+  emulate(reads, Direction::kBackward, ampere_tile(32, 2, 32, 2), lengths_of(71));
 }
 
 TEST(TextScore, Hopper) {
@@ -80,17 +111,22 @@ TEST(TextScore, Hopper) {
   emulate(of(kTexts[1]), Direction::kForward, hopper_tile("sm90_forward", 2, 64, 2, "persistent"), lengths);
   emulate(of(kTexts[1]), Direction::kBackward, hopper_tile("sm90_backward_twopass", 2, 64, 2, "grid"), lengths);
   emulate(of(kTexts[4]), Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"), lengths);
+  const Json reads = with(with(base(), kOperands), {{"num_targets", true}});
+  emulate(reads, Direction::kForward, hopper_tile("sm90_forward", 2, 64, 2, "persistent"), lengths);
+  emulate(reads, Direction::kBackward, hopper_tile("sm90_backward_twopass", 2, 64, 2, "grid"), lengths);
+  emulate(reads, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"), lengths);
 }
 
 TEST(TextScore, KernelsCompile) {
   const auto nvrtc = Nvrtc::open();
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
-  for (const char* text : {kTexts[1], kTexts[3]}) {
-    const OpSpecPtr spec = make_spec(of(text, {{"attn_dim", 64}, {"hidden_dim", 64}}));
+  const Json wide = {{"attn_dim", 64}, {"hidden_dim", 64}};
+  for (const Json& json : {of(kTexts[1], wide), of(kTexts[3], wide), with(with(base(), kOperands), wide)}) {
+    const OpSpecPtr spec = make_spec(json);
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const DeviceSpec device = *known_device(arch);
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-        SCOPED_TRACE(fmt::format("{} {}", arch, text));
+        SCOPED_TRACE(fmt::format("{} {}", arch, json.dump()));
         const auto config = heuristic_config(*spec, direction, device, {.max_seq_len = 1024});
         ASSERT_TRUE(config.ok()) << config.status().message();
         const auto kernel = emit_kernel(*spec, direction, *config, device);

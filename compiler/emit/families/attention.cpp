@@ -8,7 +8,9 @@ Result<FamilyText> print_attention_family(mlir::ModuleOp module, const OpSpec& s
                                           Activation /*activation*/) {
   const auto& attention = static_cast<const AttentionSpec&>(spec);
   return FamilyText{.members = print_operands(attention, direction),
-                    .body = direction == Direction::kBackward ? print_slopes(attention, module) : ""};
+                    .body = direction == Direction::kBackward
+                                ? print_slopes(attention, module) + print_sites(attention, module)
+                                : ""};
 }
 
 }  // namespace hstujit

@@ -59,6 +59,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
 std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
+  for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (!sm80::well_formed(config)) {
     reasons.push_back(
         {"tile",
@@ -78,7 +79,7 @@ std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& conf
   return reasons;
 }
 
-LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, const DeviceSpec&) {
+LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
   const BackwardResources resources(params, config);
   const Signature signature = spec.signature(Direction::kBackward);
@@ -101,7 +102,7 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
   GridFactor roles;
   roles.constant = resources.roles;
   plan.grid.push_back(roles);
-  add_gradient_kernels(spec, plan);
+  add_gradient_kernels(spec, device, plan);
   return plan;
 }
 

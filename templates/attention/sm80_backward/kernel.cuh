@@ -13,7 +13,8 @@
 // Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "attention/operands/gradients/rows.cuh"  // where kByColumn
+#include "attention/operands/gradients/rows.cuh"    // where kByColumn
+#include "attention/operands/gradients/tables.cuh"  // where ScoreSites
 #include "attention/sm80_backward/worker.cuh"
 
 namespace sm80 {

@@ -6,7 +6,8 @@
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "attention/operands/gradients/rows.cuh"  // where kByColumn
+#include "attention/operands/gradients/rows.cuh"    // where kByColumn
+#include "attention/operands/gradients/tables.cuh"  // where ScoreSites
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_twopass/consumer.cuh"
 #include "attention/sm90_backward_twopass/packed_producer.cuh"

@@ -37,7 +37,7 @@ class HostAttention final : public HostOperator {
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
   int64_t parts_size(const Arguments& arguments) const override {
-    return direction_ == Direction::kForward ? 0 : arguments.size("q", 0) * params_.heads * parts_.count();
+    return direction_ == Direction::kForward ? 0 : parts_.size(arguments.size("q", 0));
   }
   void finish(const Arguments& arguments, const float* parts) const override;
 
@@ -99,6 +99,9 @@ void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items)
     for (const AttentionSide side : {kRowSide, kColumnSide}) {
       items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
                        static_cast<double>((end - begin) * others[side]) * static_cast<double>(products[side])});
+      if (side == kColumnSide || parts_.sums_of_pairs().count() == 0) continue;
+      items.back().chain = static_cast<int64_t>(items.size()) / 2 % GradientParts::kChains;
+      items.back().coordinates[kChain] = items.back().chain;
     }
   }
 }
@@ -119,7 +122,7 @@ void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<
 }
 
 void HostAttention::finish(const Arguments& arguments, const float* parts) const {
-  if (direction_ == Direction::kForward || parts_.count() == 0) return;
+  if (direction_ == Direction::kForward || parts_.count() + parts_.sums_of_pairs().count() == 0) return;
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
   parts_.finish(arguments, parts, offsets.front(), offsets.back());

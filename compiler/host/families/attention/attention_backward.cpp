@@ -14,7 +14,8 @@
 // A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a
 // head of it walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
 // behind the sequence. Rows of q leave sum(p * dp) of their head for the factors' gradient, and each
-// side leaves the sums of slopes of operands that the score reads (GradientParts).
+// side leaves the sums of slopes of operands that the score reads (GradientParts). Those of tables, of heads and of
+// scalars are added up on the row side, for the item's pairs in scratch first.
 #include <algorithm>
 
 #include "compiler/host/families/attention/attention_item.h"
@@ -71,6 +72,9 @@ class BackwardEmitter {
       if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
     }
     if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
+    const OperandSums& of_pairs = parts_.sums_of_pairs();
+    if (of_pairs.tables > 0) tables_ = emit_.allocate(1, round_up(of_pairs.tables, tile.lanes));
+    if (of_pairs.others > 0) others_ = emit_.allocate(of_pairs.others, tile.lanes);
   }
 
   Status emit() {
@@ -122,6 +126,7 @@ class BackwardEmitter {
     emit_.clear(da_, padded_rows);
     if (side.db != nullptr) emit_.clear(db_, padded_rows);
     for (const PartSum& sum : sums_of(side)) emit_.clear(sum.lanes, padded_rows);
+    if (side.which == kRowSide) clear_sums_of_pairs();
 
     const auto [other, other_end] =
         side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
@@ -141,9 +146,51 @@ class BackwardEmitter {
       emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
         Value total = emit_.sum_lanes(emit_.load_lanes(emit_.address(sum.lanes, row, emit_.integer(0))));
         if (!unscaled) total = emit_.mulf(total, factor(row));
-        item_.store_part(total, emit_.add(first, row), sum.part.part, parts_.count());
+        item_.store_part(total, emit_.add(first, row), sum.part.part, parts_);
       });
     }
+    if (side.which == kRowSide) leave_sums_of_pairs();
+  }
+
+  void clear_sums_of_pairs() {
+    const OperandSums& sums = parts_.sums_of_pairs();
+    if (sums.tables > 0) emit_.clear(tables_, emit_.integer(1));
+    if (sums.others > 0) emit_.clear(others_, emit_.integer(sums.others));
+  }
+
+  // Adds what valid pairs (row, column) of lanes add to tables, heads and scalars, dP being `passed_on`.
+  void add_to_sums_of_pairs(Value product, Value passed_on, Value row, Value column, Value head, Value factor,
+                            Value valid) {
+    for (const OperandSums::Part& part : parts_.sums_of_pairs().parts) {
+      const Operand& operand = *part.operand;
+      const Value own_head = emit_.div(head, emit_.integer(params_.heads / part.heads));
+      for (size_t site = 0; site < item_.count_sites(operand); ++site) {
+        const Value slope = item_.slope_at(operand, site, product, row, column, head);
+        Value term = emit_.mulf(emit_.mulf(passed_on, emit_.broadcast(slope)), emit_.broadcast(factor));
+        term = emit_.select(valid, term, emit_.zero_lanes());
+        const Value first = emit_.add(emit_.integer(part.first), emit_.mul(own_head, emit_.integer(part.entries)));
+        if (operand.kind == &table_kind()) {
+          emit_.scatter(term, emit_.address(tables_, emit_.integer(0), first),
+                        item_.entry_at(operand, site, product, row, column, head));
+        } else {
+          const Value other = emit_.sub(first, emit_.integer(parts_.sums_of_pairs().tables));
+          add_lanes(term, emit_.address(others_, other, emit_.integer(0)));
+        }
+      }
+    }
+  }
+
+  void leave_sums_of_pairs() {
+    const OperandSums& sums = parts_.sums_of_pairs();
+    if (sums.count() == 0) return;
+    const Value zero = emit_.integer(0), tables = emit_.integer(sums.tables);
+    emit_.loop(zero, tables, 1, [&](Value element) {
+      item_.add_to_chain(emit_.load_scalar(emit_.address(tables_, zero, element)), element, parts_);
+    });
+    emit_.loop(zero, emit_.integer(sums.others), 1, [&](Value other) {
+      const Value sum = emit_.sum_lanes(emit_.load_lanes(emit_.address(others_, other, zero)));
+      item_.add_to_chain(sum, emit_.add(tables, other), parts_);
+    });
   }
 
   // A tile of rows of a head of the bias's gradient, with all columns. Of rows behind the sequence the item's sequence
@@ -330,13 +377,23 @@ class BackwardEmitter {
             added.back() = emit_.mulf(added.back(), factors);
           }
         }
+        Value valid;
         if (masked) {
-          const Value valid = emit_.broadcast(valid_pairs(side, mine, others));
+          valid = emit_.broadcast(valid_pairs(side, mine, others));
           weight = emit_.select(valid, weight, emit_.zero_lanes());
           gradient = emit_.select(valid, gradient, emit_.zero_lanes());
           for (Value& term : added) term = emit_.select(valid, term, emit_.zero_lanes());
         }
         if (side.db != nullptr) emit_.store_lanes(weight, s);
+        if (side.which == kRowSide && parts_.sums_of_pairs().count() > 0) {
+          // Rows behind the item's last one are padding.
+          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
+          const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
+          const Value factor = item_.factors(first)(emit_.min(block_row, last));
+          const Value counts = emit_.broadcast(emit_.le(block_row, last));
+          add_to_sums_of_pairs(product, passed_on, pair_row, pair_column, head, factor,
+                               valid ? emit_.both(valid, counts) : counts);
+        }
         if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
         for (size_t i = 0; i < sums.size(); ++i)
@@ -368,6 +425,8 @@ class BackwardEmitter {
   ScratchMatrix bias_, staged_bias_, dbias_;
   ScratchMatrix before_;   // of what the gradient of the bias is added to
   ScratchMatrix factors_;  // of the rows of q of a tile
+  ScratchMatrix tables_;   // what the item's pairs add to tables
+  ScratchMatrix others_;   // to elements of heads and to scalars, as lanes to be summed
 };
 
 }  // namespace

@@ -51,8 +51,13 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
   const llvm::StringRef name = read.getOperand();
   const auto operand =
       std::ranges::find_if(spec().operands(), [&](const Operand& other) { return other.name == name.str(); });
-  return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart),
-                          operand->heads > 0 ? head : Value(), at(kSequenceRows), position);
+  const Value column = read.getByHead() ? emit().div(head, emit().integer(read.getGroup())) : Value();
+  if (read.is_of(row_kind().name)) {
+    return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart), column, at(kSequenceRows),
+                            position);
+  }
+  const int64_t count = read.is_of(table_kind().name) ? operand->entries : std::max<int64_t>(operand->heads, 1);
+  return emit().read_entries(argument(operand->name), operand->dtype, column, emit().integer(count), position);
 }
 
 AttentionItem::Visibility AttentionItem::visibility(Value row, Value row_end, Value column, Value column_end) {
@@ -97,6 +102,22 @@ Value AttentionItem::slope_of(const Operand& operand, bool of_column, Value x, V
   return region(function, score_arguments(x, row, column, head))[0];
 }
 
+size_t AttentionItem::count_sites(const Operand& operand) const {
+  size_t count = 0;
+  while (function_->regions.lookupSymbol(score_slope(operand.name, count)) != nullptr) ++count;
+  return count;
+}
+
+Value AttentionItem::slope_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head) {
+  const auto function = function_->regions.lookupSymbol<mlir::func::FuncOp>(score_slope(operand.name, site));
+  return region(function, score_arguments(x, row, column, head))[0];
+}
+
+Value AttentionItem::entry_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head) {
+  const auto function = function_->regions.lookupSymbol<mlir::func::FuncOp>(score_entry(operand.name, site));
+  return region(function, score_arguments(x, row, column, head))[0];
+}
+
 Value AttentionItem::factor() const {
   const Operand* const factors = spec().operand(OperandUse::kFactor);
   return factors == nullptr ? inverse_scale() : emit().load_element(argument(factors->name), emit().integer(0));
@@ -111,10 +132,15 @@ Emitter::RowFactor AttentionItem::factors(Value first) const {
   return [all = factor()](Value) { return all; };
 }
 
-void AttentionItem::store_part(Value slope, Value query, int64_t part, int64_t parts) {
+void AttentionItem::store_part(Value slope, Value query, int64_t part, const GradientParts& parts) {
   const Value row = emit().add(emit().mul(query, emit().integer(params().heads)), at(kHead));
-  const Value place = emit().add(emit().mul(row, emit().integer(parts)), emit().integer(part));
+  const Value place = emit().add(emit().mul(row, emit().integer(parts.count())), emit().integer(parts.first() + part));
   emit().store_element(slope, function_->parts, place);
+}
+
+void AttentionItem::add_to_chain(Value sum, Value element, const GradientParts& parts) {
+  const Value place = emit().add(emit().mul(at(kChain), emit().integer(parts.sums_of_pairs().count())), element);
+  emit().store_element(emit().addf(emit().load_element(function_->parts, place), sum), function_->parts, place);
 }
 
 Value AttentionItem::inverse_scale() const {

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "compiler/host/families/attention/gradient_parts.h"
 #include "compiler/host/lift_lanes.h"
 #include "compiler/host/operator.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
@@ -21,6 +22,7 @@ enum Coordinate : size_t {
   kQueryStart,          // forward: row of q and out that would hold the sequence's row 0
   kSide = kQueryStart,  // backward: what the tile is of, an AttentionSide
   kSequence,            // number of the sequence in the batch
+  kChain,               // of rows in backward: WorkItem::chain
 };
 
 // Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
@@ -71,6 +73,12 @@ class AttentionItem {
   bool has_slope(const Operand& operand, bool of_column) const;
   Value slope_of(const Operand& operand, bool of_column, Value x, Value row, Value column, Value head);
 
+  // The places where the score reads an operand whose gradient is a sum over all pairs: how many, the derivative with
+  // respect to what one reads, the entry of a table that one reads.
+  size_t count_sites(const Operand& operand) const;
+  Value slope_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head);
+  Value entry_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head);
+
   // Whether every row of q has a factor of its own.
   bool scales_rows() const { return params().has_row_factors(); }
   // The factors of rows of q from `first` on, counted in the tensor, or one for all of them.
@@ -78,8 +86,10 @@ class AttentionItem {
   // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or the factor.
   Value factor() const;
   // Where rows of q, counted in the tensor, leave what they add to gradients of operands for HostOperator::finish: each
-  // row and head has `parts` numbers.
-  void store_part(Value slope, Value query, int64_t part, int64_t parts);
+  // row and head has parts.count() numbers.
+  void store_part(Value slope, Value query, int64_t part, const GradientParts& parts);
+  // Adds to what this item's chain leaves for one of GradientParts::sums_of_pairs.
+  void add_to_chain(Value sum, Value element, const GradientParts& parts);
 
  private:
   AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}

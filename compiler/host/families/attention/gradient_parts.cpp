@@ -37,18 +37,20 @@ class Elements {
 
 }  // namespace
 
-GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec) {
+GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec), sums_of_pairs_(spec.operands()) {
   for (const Operand& operand : spec.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias) continue;
+    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
     sums_.push_back({&operand, false, count()});
     if (operand.has_slopes()) sums_.push_back({&operand, true, count()});
   }
 }
 
 void GradientParts::finish(const Arguments& arguments, const float* parts, int64_t begin, int64_t end) const {
+  finish_sums_of_pairs(arguments, parts);
+  parts += first();
   const int64_t heads = spec_.params().heads;
   for (const Operand& operand : spec_.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias) continue;
+    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
     const bool adds = spec_.params().adds_gradients, of_all = operand.kind == &scalar_kind();
     Elements gradient(arguments, operand.gradient_name(), operand);
     const Elements before(arguments, adds ? operand.before_name() : operand.gradient_name(), operand);
@@ -71,6 +73,21 @@ void GradientParts::finish(const Arguments& arguments, const float* parts, int64
       if (!of_all && operand.heads == 0) gradient.put(row, 0, sum + (adds ? before.get(row, 0) : 0));
     }
     if (of_all) gradient.put(0, 0, total);
+  }
+}
+
+void GradientParts::finish_sums_of_pairs(const Arguments& arguments, const float* parts) const {
+  for (const OperandSums::Part& part : sums_of_pairs_.parts) {
+    const Operand& operand = *part.operand;
+    const bool adds = spec_.params().adds_gradients;
+    Elements gradient(arguments, operand.gradient_name(), operand);
+    const Elements before(arguments, adds ? operand.before_name() : operand.gradient_name(), operand);
+    for (int64_t i = 0; i < part.entries * part.heads; ++i) {
+      const int64_t entry = i % part.entries, head = i / part.entries;
+      double sum = adds ? before.get(entry, head) : 0;
+      for (int64_t chain = 0; chain < kChains; ++chain) sum += parts[chain * sums_of_pairs_.count() + part.first + i];
+      gradient.put(entry, head, sum);
+    }
   }
 }
 

@@ -1,11 +1,12 @@
-// What items of backward leave for the gradients of operands that are sums over rows, columns or heads: which numbers
-// each row of q and head has.
+// What items of backward leave for the gradients of operands: of sums over rows, columns or heads, which numbers each
+// row of q and head has; of sums over all pairs, one of each element for every chain of items.
 #pragma once
 
 #include <vector>
 
 #include "compiler/host/arguments.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/operands/sums.h"
 
 namespace hstujit {
 
@@ -20,6 +21,14 @@ class GradientParts {
     int64_t part;
   };
 
+  // How many chains the items of rows form where there are sums over all pairs.
+  static constexpr int64_t kChains = 64;
+  const OperandSums& sums_of_pairs() const { return sums_of_pairs_; }
+
+  // All of them, for so many rows of q. Those of chains come first, those of rows at first().
+  int64_t size(int64_t rows) const { return first() + rows * spec_.params().heads * count(); }
+  int64_t first() const { return kChains * sums_of_pairs_.count(); }
+
   int64_t count() const { return static_cast<int64_t>(sums_.size()); }
   const std::vector<Sum>& sums() const { return sums_; }
 
@@ -27,7 +36,10 @@ class GradientParts {
   void finish(const Arguments& arguments, const float* parts, int64_t begin, int64_t end) const;
 
  private:
+  void finish_sums_of_pairs(const Arguments& arguments, const float* parts) const;
+
   const AttentionSpec& spec_;
+  OperandSums sums_of_pairs_;
   std::vector<Sum> sums_;
 };
 

@@ -226,7 +226,7 @@ class OwnTerms {
     ++counts_[element];
   }
   void finish() {
-    constexpr double kStep = 0x1p-18;
+    constexpr double kStep = 0x1p-17;
     for (size_t i = 0; i < counts_.size(); ++i) {
       if (counts_[i] > 0) sums_.add_steps(i, counts_[i], kStep * largest_);
     }

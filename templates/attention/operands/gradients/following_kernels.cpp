@@ -1,8 +1,12 @@
 #include "templates/attention/operands/gradients/following_kernels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
+#include "compiler/spec/operators/hstu_attention/operands/sums.h"
+#include "compiler/support/integers.h"
 #include "templates/attention/host/launch_slots.h"
 
 namespace hstujit {
@@ -19,23 +23,32 @@ constexpr int kResidentBlocks = 2;
 
 class Kernels {
  public:
-  Kernels(const AttentionSpec& spec, LaunchPlan& plan)
-      : spec_(spec), params_(spec.params()), signature_(spec.signature(Direction::kBackward)), plan_(plan) {}
+  Kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan)
+      : spec_(spec),
+        device_(device),
+        params_(spec.params()),
+        signature_(spec.signature(Direction::kBackward)),
+        sums_(spec.operands()),
+        plan_(plan) {}
 
   void add() {
     const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
     const auto& operands = spec_.operands();
-    if (!bias && !scale && std::ranges::none_of(operands, &Operand::has_slopes)) return;
+    const bool slopes = std::ranges::any_of(operands, &Operand::has_slopes);
+    if (!bias && !scale && !slopes && sums_.count() == 0) return;
     add_operands();
     for (const Operand& operand : operands) {
       if (operand.has_slopes()) add_row_gradient(operand);
     }
     if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
-    if (!scale) return;
-    add_kernel("scale_gradient", kThreads, {batch(), tiles()});
-    if (params_.has_row_factors()) return;
-    add_row_sums();
-    add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
+    if (scale) {
+      add_kernel("scale_gradient", kThreads, {batch(), tiles()});
+      if (!params_.has_row_factors()) {
+        add_row_sums();
+        add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
+      }
+    }
+    if (sums_.count() > 0) add_site_gradients();
   }
 
  private:
@@ -58,6 +71,20 @@ class Kernels {
     kernel.grid = std::move(grid);
     kernel.resident_blocks = kResidentBlocks;
     plan_.following.push_back(std::move(kernel));
+  }
+
+  // As many CTAs as are resident at once, whose sums follow one another.
+  void add_site_gradients() {
+    add_kernel("site_gradients", kThreads, {batch(), tiles()});
+    FollowingKernel& kernel = plan_.following.back();
+    kernel.shared_memory = sums_.shared_bytes();
+    const int64_t fit = device_.multiprocessor_shared_memory() / (kernel.shared_memory + kReservedSharedMemory);
+    kernel.resident_blocks = static_cast<int>(std::clamp<int64_t>(fit, 1, kResidentBlocks));
+    kernel.max_blocks = device_.sm_count * kernel.resident_blocks;
+    const GridFactor bytes = constant_factor(kernel.max_blocks * sums_.count() * static_cast<int64_t>(sizeof(float)));
+    add_workspace_region("site_sums", "float*", {{bytes}, false}, plan_);
+    add_workspace_region("site_blocks", "int*", {{constant_factor(sizeof(int32_t))}, false}, plan_);
+    add_kernel("add_site_sums", kSumThreads, {constant_factor(ceil_div(sums_.count(), int64_t{kSumThreads}))});
   }
 
   // Hopper's kernels have maps of them.
@@ -84,13 +111,26 @@ class Kernels {
   }
 
   const AttentionSpec& spec_;
+  const DeviceSpec& device_;
   const HstuAttentionParams& params_;
   const Signature signature_;
+  const OperandSums sums_;
   LaunchPlan& plan_;
 };
 
 }  // namespace
 
-void add_gradient_kernels(const AttentionSpec& spec, LaunchPlan& plan) { Kernels(spec, plan).add(); }
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan) {
+  Kernels(spec, device, plan).add();
+}
+
+std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device) {
+  const OperandSums sums(spec.operands());
+  if (sums.count() == 0 || sums.shared_bytes() <= device.shared_memory) return {};
+  return {{"operand",
+           fmt::format("the score's operands with gradients have {} elements, and the longest table {} "
+                       "entries; their sums need {} bytes of shared memory, and {} has {}",
+                       sums.count(), sums.most_entries, sums.shared_bytes(), device.name, device.shared_memory)}};
+}
 
 }  // namespace hstujit

@@ -1,13 +1,19 @@
 // Host side of kernels.cuh: the kernels that follow one of backward for the gradients of operands.
 #pragma once
 
+#include <vector>
+
 #include "compiler/plan/launch_plan.h"
+#include "compiler/plan/skeleton.h"
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
 
 // Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
 // and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.
-void add_gradient_kernels(const AttentionSpec& spec, LaunchPlan& plan);
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan);
+
+// Why they cannot run on the device.
+std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device);
 
 }  // namespace hstujit

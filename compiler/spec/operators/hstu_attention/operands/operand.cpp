@@ -74,6 +74,8 @@ Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole 
 std::string Operand::gradient_name() const { return "d" + name; }
 std::string Operand::before_name() const { return gradient_name() + "_before"; }
 std::string Operand::slopes_struct() const { return "Slopes_" + name; }
+bool Operand::has_slopes() const { return use == OperandUse::kScore && gradient && kind == &kRow; }
+bool Operand::has_sites() const { return use == OperandUse::kScore && gradient && kind != &kRow; }
 
 const OperandKind& pair_kind() { return kPair; }
 const OperandKind& row_kind() { return kRow; }
@@ -108,6 +110,13 @@ std::vector<int64_t> OperandKind::sizes(const Operand& operand, const OperandSiz
 const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use) {
   for (const Operand& operand : operands) {
     if (operand.use == use) return &operand;
+  }
+  return nullptr;
+}
+
+const Operand* find_read_rows(const std::vector<Operand>& operands) {
+  for (const Operand& operand : operands) {
+    if (operand.use == OperandUse::kScore && operand.kind == &kRow) return &operand;
   }
   return nullptr;
 }

@@ -42,7 +42,9 @@ struct Operand {
   std::string gradient_name() const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;
-  bool has_slopes() const { return use == OperandUse::kScore && gradient; }
+  // Whether that is a sum over the pairs of a row, or one over all pairs that read the same (operands/sums.h).
+  bool has_slopes() const;
+  bool has_sites() const;
   bool is_own() const { return field == "operands"; }  // whether users declare it (own_operands.h)
   std::string before_name() const;                     // what the gradient is added to
 };
@@ -86,6 +88,9 @@ const OperandKind& table_kind();     // (entries) or (entries, heads): read at a
 
 // The one that is used so; null where there is none.
 const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use);
+
+// The first that scores read at rows of k, which a kernel must be able to find; null where there is none.
+const Operand* find_read_rows(const std::vector<Operand>& operands);
 
 // The operand as an input, its gradient, and what the gradient is added to.
 Argument operand_argument(const Operand& operand, QueryRows rows);
