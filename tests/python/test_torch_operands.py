@@ -60,7 +60,7 @@ class Kinds(unittest.TestCase):
              "operand0: table(1, heads, grad)"),
             (
                 lambda x, b, h, row, col: x + big[ts[row] - ts[col]] + big[(ts[row] // 2).int()],
-                "x + operand1[int(operand0[row] - operand0[col])] + operand1[int(operand0[row] // 2)]",
+                "x + operand1[operand0[row] - operand0[col]] + operand1[int(operand0[row] // 2)]",
                 "operand0: row(int64), operand1: table(129, bf16)",
             ),
             (lambda x, b, h, row, col: x * slope[:1].detach(), "x * operand0", "operand0: scalar"),
@@ -221,7 +221,7 @@ class Attention(JaggedAttention):
     def test_errors_name_the_operand(self):
         refused = hstujit.errors.InvalidArgumentError
         ts, by_age = self.tensors["ts"], self.tensors["by_age"]
-        text = "x + by_age[int(ts[row])]"
+        text = "x + by_age[ts[row]]"
         for tensors, sentence in (
             ([ts], "by_age is missing"),
             ([ts, by_age, ts], r"operands\[2\] is not declared in operands"),

@@ -153,10 +153,7 @@ def _term(value: Any) -> Term:
 
 
 def index_of(value: Any, of: str) -> str:
-    """The text of an index. What is computed of integers that are read has 64 bits, and an index 32."""
-    term = _kind(value, False, of)
-    is_narrow = "[" not in term._text or (term._binding == _ATOM and term._text.startswith("int("))
-    return term._text if is_narrow else f"int({term})"
+    return _kind(value, False, of)._text
 
 
 def _kind(value: Any, is_condition: bool, of: str) -> Term:
