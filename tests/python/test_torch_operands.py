@@ -153,9 +153,8 @@ class Attention(JaggedAttention):
 
         out = attend(OPERANDS.replace(", grad", "").replace("(grad)", ""))
         self.check(out, self.formula, *self.real)
-        (own,) = torch.autograd.grad(attend(OPERANDS), self.tensors["slope"], self.dout)
-        (other,) = torch.autograd.grad(out, self.tensors["slope"], self.dout)
-        self.assertTrue(torch.equal(own, other))
+        out = attend(OPERANDS)
+        self.check(out, self.formula, *self.real)
         detached = [tensor.detach() for tensor in self.qkv]
         out = ops.hstu_attention(
             *detached, self.offsets, self.longest, 0.25, score="x * g", operands="g: scalar",
@@ -204,7 +203,7 @@ class Attention(JaggedAttention):
             self.offsets,
             *(self.tensors[name] for name in ("ts", "a")),
         )
-        wanted = self.attend(TEXT, **self.tensors)
+        wanted = self.attend(score, **self.tensors)
         compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")(*arguments)
         self.assertTrue(torch.equal(compiled, wanted))
         parameters = [model.by_age, model.by_distance, model.slope, model.g]
