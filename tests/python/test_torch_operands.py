@@ -174,6 +174,30 @@ class Attention(JaggedAttention):
             self.assertEqual([gradient.shape for gradient in gradients], wanted)
         self.assertEqual(ops.hstu_attention_backward(*given, self.dout, self.offsets, self.longest, 0.25)[-1], [])
 
+    def test_other_operators_that_attend_have_them(self):
+        """New rows alone, and the first half of a layer beside its two steps."""
+        table = self.tensors["by_distance"]
+        says = {"score": "silu(x + w[row - col + 64])", "operands": "w: table(129, heads)", "operand_tensors": [table]}
+        offsets, longest = torch.tensor([0, 40, 80]), self.longest
+        q, k, v = (tensor.detach()[:80] for tensor in self.qkv)
+        whole = ops.hstu_attention(q, k, v, offsets, longest, 0.25, **says)
+        new = torch.cat([q[38:40], q[78:]])
+        last = ops.delta_hstu_attention(new, k, v, offsets, longest, 2, 0.25, **says)
+        self.assertLess((last - torch.cat([whole[38:40], whole[78:]])).abs().max(), 1e-5)
+
+        x, weight = torch.randn(80, 32), torch.randn(32, 128) * 0.1
+        norm, sizes = (torch.ones(32), torch.zeros(32)), {"heads": 2, "attn_dim": 16, "hidden_dim": 16}
+        _, _, _, out = ops.hstu_preprocess_and_attention(
+            x, norm[0], weight, offsets, longest, 0.25, norm[1], **sizes, precision="ieee", **says
+        )
+        _, uvqk = ops.hstu_compute_uqvk(x, norm[0], weight, norm[1], **sizes, precision="ieee")
+        _, v, q, k = (rows.reshape(80, 2, 16) for rows in uvqk.split(32, 1))
+        wanted = ops.hstu_attention(q, k, v, offsets, longest, 0.25, precision="ieee", **says).flatten(1)
+        self.assertLess((out.flatten(1) - wanted).abs().max(), 1e-5)
+        own, other = (torch.autograd.grad(rows, table, torch.ones_like(rows))[0] for rows in (out, wanted))
+        self.assertGreater(other.norm(), 0)
+        self.assertLess((own - other).norm() / other.norm(), 1e-3)
+
     def test_autocast_leaves_tables_as_they_are(self):
         with torch.autocast("cpu", torch.bfloat16):
             out = self.attend(TEXT, **self.tensors)

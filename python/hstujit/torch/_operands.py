@@ -14,7 +14,7 @@ from ._arguments import integers_as
 from ._dtypes import NAMES
 from ._tracing import Operand, Refused, Term, index_of
 
-_PLACE = re.compile(r"(row|col)([+-]\d+)?|\d+\+(row|col)")  # of a row, without spaces
+_PLACE = re.compile(r"(row|col)([+-]\d+)?|-?\d+\+(row|col)")  # of a row, without spaces
 Facts = tuple[str, str, int, bool, bool, bool]  # the arguments of a Readable; PyTorch has such constants in a graph
 
 
