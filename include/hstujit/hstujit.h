@@ -307,8 +307,9 @@ typedef enum hstujit_given_kind {
 } hstujit_given_kind;
 
 /* One argument of a call: an input, a parameter that callers give, or a number of rows ("arguments", "keywords" and
- * "rows" of hstujit_operators). A tensor or a text that is NULL is not given. A tensor that a text declares ("declares")
- * has the name that it has there, or the keyword's with its place: "operands[0]" is the first one. */
+ * "rows" of hstujit_operators). A tensor or a text that is NULL is not given. A tensor that a text declares ("declares"
+ * there) has the name that it has in the text, or that of the keyword with its place: "operands[0]" is the first one.
+ */
 typedef struct hstujit_given {
   const char* name;
   hstujit_given_kind kind;

@@ -295,7 +295,7 @@ class Resolution {
   const GivenCall& given_;
   Json instance_;
   using Declared = std::pair<std::string, const GivenTensor*>;
-  std::vector<Declared> declared_;                                       // null: it is not given
+  std::vector<Declared> declared_;                                     // null: it is not given
   std::map<std::string, const GivenTensor*, std::less<>> undeclared_;  // that are given
 };
 
