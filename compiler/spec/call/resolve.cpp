@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/spec/aliases.h"
+#include "compiler/spec/call/resolve_failures.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
@@ -19,50 +20,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// "a", "a or b", "a, b or c"
-std::string either(const Names& names) {
-  if (names.size() < 2) return names.empty() ? "" : names.front();
-  return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
-}
-
-std::string text_of_shape(const Names& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
-
-std::string text_of_sizes(const std::vector<int64_t>& shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-}
-
 bool is_number(std::string_view size) { return size.find_first_not_of("0123456789") == std::string_view::npos; }
 
 bool is_input(const CallArgument& entry) { return entry.argument.role == ArgumentRole::kInput; }
 
 Status refuse(std::string argument, std::string value, std::string allowed) {
   return Status(Code::kInvalidArgument, ErrorFields{std::move(argument), std::move(value), std::move(allowed), ""});
-}
-
-// The shapes that an argument may have, that of fewest axes first.
-std::string shapes_text(const CallInterface& interface, const CallArgument& entry) {
-  std::vector<Names> shapes;
-  for (const auto& [name, forms] : interface.forms) {
-    if (name != entry.argument.name) continue;
-    for (const CallForm& form : forms) shapes.push_back(form.shape);
-  }
-  if (shapes.empty()) shapes.push_back(entry.shape);
-  std::ranges::stable_sort(shapes, {}, &Names::size);
-  Names texts;
-  for (const Names& shape : shapes) texts.push_back(text_of_shape(shape));
-  return either(texts);
-}
-
-Status wrong_rank(std::string_view name, const GivenTensor& tensor, const std::string& allowed) {
-  const std::string shape = text_of_sizes(tensor.shape);
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} has rank {}, shape {}; it must be {}", name, tensor.shape.size(), shape, allowed),
-                {std::string(name), shape, allowed, ""});
-}
-
-Status wrong_dtype(std::string_view name, const GivenTensor& tensor, const std::string& allowed) {
-  return Status(Code::kInvalidArgument, fmt::format("{} has dtype {}; it must be {}", name, tensor.dtype, allowed),
-                {std::string(name), tensor.dtype, allowed, ""});
 }
 
 // Reads one call of a function.
@@ -106,22 +69,10 @@ class Resolution {
   // A default is left out, as in a config: what another parameter makes of it is not what was asked for.
   Status add_keywords() {
     for (const auto& [name, value] : given_.keywords.items()) {
-      if (!is_among(name, interface_.keywords)) return no_argument(name);
+      if (!is_among(name, interface_.keywords)) return no_argument(function_, name);
       if (value != default_of(name)) instance_[name] = value;
     }
     return {};
-  }
-
-  Status no_argument(const std::string& name) const {
-    Names allowed = interface_.keywords;
-    for (const auto& [symbol, keyword] : interface_.rows) allowed.push_back(keyword);
-    for (const CallArgument& entry : interface_.arguments)
-      if (is_input(entry)) allowed.push_back(entry.argument.name);
-    const std::vector<std::string_view> views(allowed.begin(), allowed.end());
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} has no argument {}{}; allowed: {}", function_.name(), quote(name),
-                              did_you_mean(meant_names(name, views)), fmt::join(allowed, ", ")),
-                  {name, "", fmt::format("{}", fmt::join(allowed, ", ")), ""});
   }
 
   // Takes the tensors that the interface does not have, which a text may declare.
@@ -130,7 +81,7 @@ class Resolution {
     for (const auto& [name, tensor] : given_.tensors) {
       const CallArgument* entry = interface_.find(name);
       if (entry != nullptr && is_input(*entry)) continue;
-      if (!declares) return no_argument(name);
+      if (!declares) return no_argument(function_, name);
       undeclared_.emplace(name, &tensor);
     }
     return {};
@@ -183,10 +134,8 @@ class Resolution {
       return {};
     }
     Names allowed;
-    for (const CallForm& form : forms) allowed.push_back(text_of_shape(form.shape));
-    const std::string has = text_of_sizes(shape), wanted = fmt::format("{}", fmt::join(allowed, " or "));
-    return Status(Code::kInvalidArgument, fmt::format("{} has the shape {}; it must be {}", name, has, wanted),
-                  {name, has, wanted, ""});
+    for (const CallForm& form : forms) allowed.push_back(call_shape_text(form.shape));
+    return wrong_shape(name, tensor->second, fmt::format("{}", fmt::join(allowed, " or ")));
   }
 
   bool is_on(const std::string& flag) const {
@@ -205,7 +154,7 @@ class Resolution {
     const CallArgument& entry = *interface_.find(axis->argument);
     const GivenTensor& tensor = given_.tensors.find(axis->argument)->second;
     if (tensor.shape.size() != entry.argument.shape.size())
-      return wrong_rank(axis->argument, tensor, shapes_text(interface_, entry));
+      return wrong_rank(axis->argument, tensor, call_shapes_text(interface_, entry));
     const int64_t size = tensor.shape[static_cast<size_t>(axis->axis)];
     const Json& rules = function_.properties[name];
     const int64_t least = rules["minimum"], most = rules["maximum"], step = rules.value("multipleOf", int64_t{1});
@@ -225,7 +174,7 @@ class Resolution {
     const GivenTensor& tensor = given_.tensors.find(*argument)->second;
     Names allowed;
     for (const Json& value : function_.properties[name]["enum"]) allowed.push_back(value.get<std::string>());
-    if (!is_among(tensor.dtype, allowed)) return wrong_dtype(*argument, tensor, either(allowed));
+    if (!is_among(tensor.dtype, allowed)) return wrong_dtype(*argument, tensor, either_of(allowed));
     instance_[name] = tensor.dtype;
     return {};
   }
