@@ -60,19 +60,21 @@ class SitePrinter {
     for (const OperandSums::Part& part : sums_.parts) {
       for (size_t site = 0; function(score_slope(part.operand->name, site)); ++site) text += print_site(part, site);
     }
-    return text + fmt::format(
-                      "struct ScoreSites {{\n"
-                      "  static constexpr int kTables = {}, kOthers = {}, kMostEntries = {}, kHeadSums = {};\n"
-                      "{}{}{}}};\n",
-                      sums_.tables, sums_.others, sums_.most_entries, head_sums_.size(),
-                      visitor("for_each_operand", operands_), visitor("for_each_head_sum", head_sum_structs_),
-                      visitor("for_each_site", sites_));
+    std::vector<std::string> head_sums;
+    if (!head_sum_.empty()) {
+      head_sums.emplace_back("ScoreHeadSum");
+      text += fmt::format("struct {} {{\n{}}};\n", head_sums[0], slope_function("slope", head_sum_));
+    }
+    text += fmt::format(
+        "struct ScoreSites {{\n"
+        "  static constexpr int kTables = {}, kOthers = {}, kMostEntries = {};\n"
+        "  static constexpr bool kSumsHeads = {};\n",
+        sums_.tables, sums_.others, sums_.most_entries, sums_.sums_heads);
+    return text + visitor("for_each_operand", operands_) + visitor("for_each_head_sum", head_sums) +
+           visitor("for_each_site", sites_) + visitor("for_each_summed_site", summed_sites_) + "};\n";
   }
 
  private:
-  // Sums over the heads of slopes that a kernel has room for in registers.
-  static constexpr size_t kMostHeadSums = 2;
-
   mlir::func::FuncOp function(const std::string& name) { return module_.lookupSymbol<mlir::func::FuncOp>(name); }
 
   static std::string visitor(std::string_view name, const std::vector<std::string>& structs) {
@@ -96,19 +98,14 @@ class SitePrinter {
   std::string print_site(const OperandSums::Part& part, size_t site) {
     const std::string slope = score_slope(part.operand->name, site), entry = score_entry(part.operand->name, site);
     const bool of_table = part.operand->kind == &table_kind();
-    const int head_sum = of_table && part.heads == 1 && !knows_head(function(entry)) ? head_sum_of(slope) : -1;
-    std::string text;
-    if (head_sum >= 0 && static_cast<size_t>(head_sum) == head_sum_structs_.size()) {
-      head_sum_structs_.push_back(fmt::format("ScoreHeadSum_{}", head_sum));
-      text += fmt::format("struct {} {{\n  static constexpr int kIndex = {};\n{}}};\n", head_sum_structs_.back(),
-                          head_sum, slope_function("slope", slope));
-    }
-    sites_.push_back(fmt::format("ScoreSite_{}_{}", part.operand->name, site));
-    text += fmt::format(
+    const bool summed = of_table && part.operand->heads == 0 && !knows_head(function(entry)) && is_head_sum(slope);
+    const std::string name = fmt::format("ScoreSite_{}_{}", part.operand->name, site);
+    (summed ? summed_sites_ : sites_).push_back(name);
+    std::string text = fmt::format(
         "struct {} {{\n  static constexpr bool kOfTable = {};\n"
-        "  static constexpr int kFirst = {}, kEntries = {}, kGroup = {}, kHeadSum = {};\n",
-        sites_.back(), of_table, part.first, part.entries, spec_.params().heads / part.heads, head_sum);
-    if (head_sum < 0) text += slope_function("slope", slope);
+        "  static constexpr int kFirst = {}, kEntries = {}, kGroup = {};\n",
+        name, of_table, part.first, part.entries, spec_.params().heads / part.heads);
+    if (!summed) text += slope_function("slope", slope);
     if (of_table) text += region_member("int", "entry", entry);
     return text + "};\n";
   }
@@ -121,24 +118,20 @@ class SitePrinter {
     return by_head;
   }
 
-  // The sum over heads that has this slope, a new one where there is room; -1 where there is none.
-  int head_sum_of(const std::string& slope) {
-    const auto same = [&](const std::string& other) {
-      return mlir::OperationEquivalence::isRegionEquivalentTo(&function(slope).getBody(), &function(other).getBody(),
-                                                              mlir::OperationEquivalence::IgnoreLocations);
-    };
-    const auto found = std::ranges::find_if(head_sums_, same);
-    if (found == head_sums_.end() && head_sums_.size() == kMostHeadSums) return -1;
-    const auto index = found - head_sums_.begin();
-    if (found == head_sums_.end()) head_sums_.push_back(slope);
-    return static_cast<int>(index);
+  // Whether this is the slope that a kernel adds up over the heads before it goes to tables: it has room for one, the
+  // first that may be.
+  bool is_head_sum(const std::string& slope) {
+    if (head_sum_.empty()) head_sum_ = slope;
+    return mlir::OperationEquivalence::isRegionEquivalentTo(&function(slope).getBody(), &function(head_sum_).getBody(),
+                                                            mlir::OperationEquivalence::IgnoreLocations);
   }
 
   const AttentionSpec& spec_;
   mlir::ModuleOp module_;
   const OperandSums& sums_;
-  std::vector<std::string> head_sums_;  // slopes
-  std::vector<std::string> operands_, head_sum_structs_, sites_;
+  std::string head_sum_;  // the slope; empty: there is none
+  std::vector<std::string> operands_;
+  std::vector<std::string> sites_, summed_sites_;  // whose terms are added up for each head, or over the heads first
 };
 
 }  // namespace

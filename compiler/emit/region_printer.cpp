@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -102,6 +103,7 @@ class RegionPrinter {
   Optional float_expression(mlir::Operation& op);
   CExpression read(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
+  CExpression power(math::PowFOp op);
   CExpression sum(arith::AddIOp op);
   CExpression difference(arith::SubIOp op);
   CExpression compare(arith::CmpIOp op);
@@ -128,7 +130,15 @@ class RegionPrinter {
 
   std::optional<std::string> type_of(mlir::Type type) const { return type_name(type, wide_); }
 
+  // Whether a score may choose the value, and a function is called for it. Within the choice the compiler would branch
+  // around it, for each pair of a tile by itself, and ptxas overlaps no wgmma with branches.
+  bool is_computed_before_choice(mlir::Operation& op, const CExpression& found) const {
+    auto choice = mlir::dyn_cast<arith::SelectOp>(*op.getUsers().begin());
+    return of_pairs_ && choice && choice.getCondition() != op.getResult(0) && found.text.find('(') != std::string::npos;
+  }
+
   const bool mufu_, wide_;
+  bool of_pairs_ = false;  // a score, of one pair of row and column
   const llvm::DenseSet<mlir::Operation*>& precise_;
   std::map<const void*, CExpression> expressions_;
   std::map<std::string, int> names_;
@@ -207,7 +217,8 @@ CExpression RegionPrinter::read(hstu::ReadOp op) {
     arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
   if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
   if (!op.is_of(scalar_kind().name)) arguments.push_back(operand(*op, 0));
-  return call(op.getKind().str() + "_element", arguments);
+  const CExpression element = call(op.getKind().str() + "_element", arguments);
+  return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }
 
 std::optional<CExpression> RegionPrinter::compare_floats(arith::CmpFOp op) {
@@ -294,7 +305,10 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](arith::MaximumFOp) -> Optional { return call("max_nan", {a(), b()}); })
       .Case([&](arith::MinimumFOp) -> Optional { return call("min_nan", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
-      .Case([&](arith::SIToFPOp) -> Optional { return call("static_cast<float>", {a()}); })
+      .Case([&](arith::SIToFPOp convert) -> Optional {
+        const bool is_read = of_pairs_ && convert.getIn().getType().isInteger(64);
+        return call(is_read ? "wide_to_float" : "static_cast<float>", {a()});
+      })
       .Case([&](hstu::ArgumentOp argument) -> Optional { return CExpression{"params." + argument.getName().str()}; })
       .Case([&](hstu::RoundOp round) -> Optional {
         return call(round.getDtype().isBF16() ? "rounded_to<Bf16>" : "rounded_to<Fp16>", {a()});
@@ -314,13 +328,27 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](math::Log2Op) -> Optional { return approximate(op, "fast_log2", "log2f"); })
       .Case([&](math::SinOp) -> Optional { return call("sinf", {a()}); })
       .Case([&](math::CosOp) -> Optional { return call("cosf", {a()}); })
-      .Case([&](math::PowFOp) -> Optional { return call("powf", {a(), b()}); })
+      .Case([&](math::PowFOp power_op) -> Optional { return power(power_op); })
       .Case([&](math::FloorOp) -> Optional { return call("floorf", {a()}); })
       .Case([&](math::SqrtOp) -> Optional { return approximate(op, "fast_sqrt", "sqrtf"); })
       .Case([&](math::RsqrtOp) -> Optional {
         return approximate(op, "fast_rsqrt", precise_.contains(&op) ? "precise_rsqrt" : "rsqrtf");
       })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
+}
+
+// Of a base above 0 it is two functions of the special-function unit; powf is some fifty instructions and branches.
+CExpression RegionPrinter::power(math::PowFOp op) {
+  const CExpression base = operand(*op, 0), exponent = operand(*op, 1);
+  if (!is_fast(*op) || !op->hasAttr(kPositiveBase)) return call("powf", {base, exponent});
+  llvm::APFloat number(0.0);
+  const bool known = mlir::matchPattern(op.getLhs(), mlir::m_ConstantFloat(&number));
+  const double logarithm = known ? std::log2(number.convertToDouble()) : 0;
+  if (logarithm == 1) return call("fast_exp2", {exponent});
+  const CExpression factor = known ? CExpression{float_literal(static_cast<float>(logarithm)),
+                                                 logarithm < 0 ? Precedence::kUnary : Precedence::kPrimary}
+                                   : call("fast_log2", {base});
+  return call("fast_exp2", {binary(exponent, "*", factor, Precedence::kProduct, false)});
 }
 
 std::optional<CExpression> RegionPrinter::expression(mlir::Operation& op) {
@@ -375,7 +403,8 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
     taken_.insert(name);
   }
   const std::string before = fmt::format("__device__ __forceinline__ {} {}", result_type, function.getName().str());
-  std::string text = llvm::any_of(function.getArguments(), is_pair_argument) ? "template <class At>\n" : "";
+  of_pairs_ = llvm::any_of(function.getArguments(), is_pair_argument);
+  std::string text = of_pairs_ ? "template <class At>\n" : "";
   text += wrapped_call(before, parameters, " {\n") + prologue;
   for (mlir::Operation& op : function.getBody().front().without_terminator()) {
     const Optional found = expression(op);
@@ -385,7 +414,8 @@ Result<std::string> RegionPrinter::print(mlir::func::FuncOp function) {
     }
     const Value result = op.getResult(0);
     const bool constant = op.hasTrait<mlir::OpTrait::ConstantLike>();
-    const bool inlined = constant || (result.hasOneUse() && found->text.size() <= kLongestExpression);
+    const bool inlined = constant || (result.hasOneUse() && found->text.size() <= kLongestExpression &&
+                                      !is_computed_before_choice(op, *found));
     if (inlined) {
       expressions_[result.getAsOpaquePointer()] = *found;
       continue;

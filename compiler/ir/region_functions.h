@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
 // An arith.mulf with this attribute is rounded by itself: no backend fuses it with an addition.
 inline constexpr llvm::StringLiteral kUnfused = "hstu.unfused";
 
+// A math.powf with this attribute has a base above 0, or NaN.
+inline constexpr llvm::StringLiteral kPositiveBase = "hstu.positive_base";
+
 // A function at the builder's place. `arguments` and `results` name its values in printed source.
 mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Location location, llvm::StringRef name,
                                           mlir::FunctionType type, llvm::ArrayRef<llvm::StringRef> arguments,

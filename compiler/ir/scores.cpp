@@ -6,6 +6,7 @@
 
 #include "compiler/ir/expression.h"
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
 namespace hstujit {
@@ -172,18 +173,28 @@ class ScoreBuilding {
     }
   }
 
+  // A magnitude is that of the real number, where it takes no instruction.
+  Value wide_to_real(const Expression::Node& node, Value a) {
+    const Expression::Node& integer = score_.node(node.operands[0]);
+    if (integer.op != Operator::kAbs) return ops_.wide_to_real(a);
+    return ops_.absf(ops_.wide_to_real(values_[static_cast<size_t>(integer.operands[0])]));
+  }
+
   Value raised(const Expression::Node& node, Value a, Value b) {
     const Expression::Node& exponent = score_.node(node.operands[1]);
     if (exponent.op == Operator::kConstant && is_small_power(exponent.number))
       return power(ops_, a, static_cast<int>(exponent.number));
     if (exponent.op == Operator::kConstant && exponent.number == 0.5) return ops_.sqrt(a);
-    return ops_.pow(a, b);
+    const Value power_of_a = ops_.pow(a, b);
+    if (is_positive(score_, node.operands[0]))
+      power_of_a.getDefiningOp()->setAttr(kPositiveBase, ops_.builder().getUnitAttr());
+    return power_of_a;
   }
 
   Value call(const Expression::Node& node, Value a, Value b) {
     switch (node.function) {
       case Function::kReal:
-        return a.getType().isIndex() ? ops_.int_to_real(a) : ops_.wide_to_real(a);
+        return a.getType().isIndex() ? ops_.int_to_real(a) : wide_to_real(node, a);
       case Function::kNegate:
         return ops_.negf(a);
       case Function::kDivide:

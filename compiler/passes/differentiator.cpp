@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "compiler/ir/hstu.h"
+#include "compiler/ir/region_functions.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace hstujit {
@@ -80,7 +81,10 @@ Derivative Differentiator::quotient_rule(Value y) {
 // b a^(b - 1) da + y log(a) db
 Derivative Differentiator::power_rule(Value y) {
   const Value a = operand(0), b = operand(1);
-  const Derivative of_base = scale(d(0), ops_.mulf(b, ops_.pow(a, ops_.subf(b, constant(1)))));
+  const Value less = ops_.pow(a, ops_.subf(b, constant(1)));
+  if (const mlir::Attribute positive = y.getDefiningOp()->getAttr(kPositiveBase))
+    less.getDefiningOp()->setAttr(kPositiveBase, positive);
+  const Derivative of_base = scale(d(0), ops_.mulf(b, less));
   return d(1).is_zero() ? of_base : sum(of_base, scale(d(1), ops_.mulf(y, ops_.log(a))));
 }
 

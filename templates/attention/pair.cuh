@@ -8,6 +8,7 @@
 #include "attention/operands/scalar.cuh"  // where scalar_element
 #include "attention/operands/table.cuh"   // where table_element
 #include "common/max_nan.cuh"             // where max_nan
+#include "common/wide_to_float.cuh"      // where wide_to_float
 #include "common/min_nan.cuh"             // where min_nan
 
 struct Pair {

@@ -44,9 +44,47 @@ TEST(RegionPrinter, ScoresInTextAreAFewLines) {
   Regions regions = build_regions(params);
   const auto printed = print_region(regions.function(kScore), Activation::kMufu);
   ASSERT_TRUE(printed.ok()) << printed.status().message();
-  for (const char* part : {"min_nan(", "powf(", "fast_log2(", "static_cast<int>(", "pair.row < pair.n"})
+  for (const char* part : {"min_nan(", "fast_exp2(", "fast_log2(", "static_cast<int>(", "pair.row < pair.n"})
     EXPECT_NE(printed->find(part), std::string::npos) << part << " in " << *printed;
   EXPECT_LT(std::count(printed->begin(), printed->end(), '\n'), 12) << *printed;
+}
+
+TEST(RegionPrinter, PowersOfPositiveNumbersAreTwoFunctions) {
+  const auto print = [](const char* score, llvm::StringRef function, Activation activation) {
+    HstuAttentionParams params = attention_params();
+    params.score = score;
+    Regions regions = build_regions(params);
+    return print_region(regions.function(function), activation).value();
+  };
+  const char* const distance = "x * pow(1.0 + abs(row - col), -0.5)";
+  EXPECT_NE(print(distance, kScore, Activation::kMufu).find("fast_exp2(-0.5f * fast_log2("), std::string::npos);
+  EXPECT_NE(print(distance, kScore, Activation::kAccurate).find("powf("), std::string::npos);
+  EXPECT_NE(print("x * pow(2.0, head)", kScore, Activation::kMufu).find("fast_exp2(static_cast<float>(pair.head))"),
+            std::string::npos);
+  EXPECT_NE(print("x * pow(0.5, head)", kScore, Activation::kMufu).find("* -1.0f)"), std::string::npos);
+  EXPECT_EQ(print("pow(1.0 + abs(x), 1.5)", kScoreGrad, Activation::kMufu).find("powf("), std::string::npos);
+  // x may be below 0, and 0 to the power of 0 is 1.
+  for (const char* score : {"pow(x, head)", "pow(abs(x), head)"})
+    EXPECT_NE(print(score, kScore, Activation::kMufu).find("powf("), std::string::npos) << score;
+}
+
+// A function within the choice would be a branch for each pair, with which ptxas overlaps no wgmma.
+TEST(RegionPrinter, WhatAScoreChoosesIsComputedBefore) {
+  for (const char* score :
+       {"silu(x / alpha)", "silu(x) * exp(-0.01 * abs(row - col))", "where(row - col < 64, gelu(x), hardswish(x))"}) {
+    HstuAttentionParams params = attention_params();
+    params.score = score;
+    Regions regions = build_regions(params);
+    for (const llvm::StringLiteral function : {kScore, kScoreGrad}) {
+      const auto printed = print_region(regions.function(function), Activation::kMufu);
+      ASSERT_TRUE(printed.ok()) << printed.status().message();
+      EXPECT_NE(printed->find(" ? "), std::string::npos) << *printed;
+      for (size_t at = printed->find(" ? "); at != std::string::npos; at = printed->find(" ? ", at + 1)) {
+        const std::string choice = printed->substr(at, printed->find(';', at) - at);
+        EXPECT_EQ(choice.find('('), std::string::npos) << choice << " in " << *printed;
+      }
+    }
+  }
 }
 
 // tanh(x / 2) takes x where it has to be precise and nobody else has the half.

@@ -1,6 +1,7 @@
 // Scores in text: what is read, what is refused and where, what they are worth, and what becomes of them as parameters.
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -169,8 +170,17 @@ TEST(OwnScore, WhatMayNotBeFinite) {
 TEST(OwnScore, WorkFollowsTheOperations) {
   EXPECT_EQ(work_of("silu(x) * 2"), 7.0 / 6);
   EXPECT_EQ(work_of("relu(x) * 2"), 1);
-  EXPECT_GT(work_of("pow(abs(x) + 1, 1.3)"), work_of("exp(x) * exp(row / n)"));
   EXPECT_GT(work_of("silu(x + s)", "s: scalar"), 1);
+  EXPECT_GT(work_of("pow(x, 1.3)"), work_of("exp(x) * exp(row / n)"));
+  // A power of what is positive by its form takes two functions, fewer than sin.
+  const auto is_cheap = [](std::string_view base) {
+    return work_of(fmt::format("pow({}, x)", base)) < work_of(fmt::format("{} + sin(x)", base));
+  };
+  for (const char* base : {"2.0", "1 + abs(x)", "0.5 + abs(row - col)", "max(x, 0.25)", "min(1 + sqrt(x), 3)",
+                           "exp(x) + 1", "abs(x) + sigmoid(x) / 3 + 1e-3"})
+    EXPECT_TRUE(is_cheap(base)) << base;
+  for (const char* base : {"x", "abs(x)", "1 + x", "exp(x)", "min(x, 0.25)", "1.0 + row", "abs(x) - 1"})
+    EXPECT_FALSE(is_cheap(base)) << base;
 }
 
 // Not a number stays one, as in PyTorch: a comparison with it does not hold.

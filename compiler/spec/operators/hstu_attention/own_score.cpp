@@ -33,11 +33,6 @@ const NamedScore* find_named(std::string_view name) {
   return found == std::end(kNamedScores) ? nullptr : found;
 }
 
-bool is_number(const Expression& score, int node, double number) {
-  const Expression::Node& of = score.node(node);
-  return of.op == Operator::kConstant && of.real && of.number == number;
-}
-
 // kNames and the operands, which must outlive them.
 std::vector<ExpressionName> names_with(const std::vector<Operand>& operands) {
   std::vector<ExpressionName> names(std::begin(kNames), std::end(kNames));
@@ -49,7 +44,39 @@ std::vector<ExpressionName> names_with(const std::vector<Operand>& operands) {
   return names;
 }
 
-// A small power is a product, and the root of one.
+bool is_number(const Expression& score, int node, double number) {
+  const Expression::Node& of = score.node(node);
+  return of.op == Operator::kConstant && of.real && of.number == number;
+}
+
+// The same of 0 and above, and of integers.
+bool is_not_negative(const Expression& score, int number) {
+  const Expression::Node& node = score.node(number);
+  const auto both = [&](bool (*holds)(const Expression&, int)) {
+    return holds(score, node.operands[0]) && holds(score, node.operands[1]);
+  };
+  switch (node.op) {
+    case Operator::kConstant:
+      return (node.real ? node.number : static_cast<double>(node.value)) >= 0;
+    case Operator::kAdd:
+    case Operator::kMul:
+    case Operator::kMin:
+      return both(is_not_negative);
+    case Operator::kMax:
+      return is_not_negative(score, node.operands[0]) || is_not_negative(score, node.operands[1]);
+    case Operator::kAbs:
+      return true;
+    case Operator::kCall:
+      if (node.function == Function::kReal) return is_not_negative(score, node.operands[0]);
+      if (node.function == Function::kDivide) return both(is_not_negative);
+      return node.function == Function::kExp || node.function == Function::kSqrt || node.function == Function::kSigmoid;
+    default:
+      return false;
+  }
+}
+
+// A small power is a product, and the root of one; of a positive number it is two to some number of times its
+// logarithm.
 double instructions_of(const Expression& score, const Expression::Node& node) {
   if (node.op == Operator::kConstant || node.op == Operator::kSymbol) return 0;
   if (node.function == Function::kPow && score.node(node.operands[1]).op == Operator::kConstant) {
@@ -60,6 +87,8 @@ double instructions_of(const Expression& score, const Expression::Node& node) {
   }
   constexpr double kReadInstructions = 5;  // a bound, an address and a load
   if (node.op == Operator::kRead) return kReadInstructions;
+  if (node.function == Function::kPow && is_positive(score, node.operands[0]))
+    return info_of(Function::kExp).instructions + info_of(Function::kLog2).instructions;
   return node.op == Operator::kCall ? info_of(node.function).instructions : 1;
 }
 
@@ -113,6 +142,25 @@ bool score_reads_positions(const HstuAttentionParams& params) {
   if (!expression.ok()) return false;
   return std::ranges::any_of(std::array{"row", "col", "n", "targets"},
                              [&](const char* symbol) { return expression->depends_on(symbol); });
+}
+
+bool is_positive(const Expression& score, int number) {
+  const Expression::Node& node = score.node(number);
+  switch (node.op) {
+    case Operator::kConstant:
+      return (node.real ? node.number : static_cast<double>(node.value)) > 0;
+    case Operator::kAdd:
+      return (is_positive(score, node.operands[0]) && is_not_negative(score, node.operands[1])) ||
+             (is_not_negative(score, node.operands[0]) && is_positive(score, node.operands[1]));
+    case Operator::kMax:
+      return is_positive(score, node.operands[0]) || is_positive(score, node.operands[1]);
+    case Operator::kMin:
+      return is_positive(score, node.operands[0]) && is_positive(score, node.operands[1]);
+    case Operator::kCall:
+      return node.function == Function::kReal && is_positive(score, node.operands[0]);
+    default:
+      return false;
+  }
 }
 
 bool score_is_finite(const Expression& score) {

@@ -31,6 +31,10 @@ std::string canonical_score(std::string_view score, const std::vector<Operand>& 
 // Whether a text reads where the pair is in its sequence, which the longest sequences have no numbers for.
 bool score_reads_positions(const HstuAttentionParams& params);
 
+// Whether a real number of a score is above 0, or NaN, whatever its symbols are; false where that does not follow from
+// its form.
+bool is_positive(const Expression& score, int node);
+
 // Whether kernels may get infinities or NaN from it at rows that are not of the sequence.
 bool score_is_finite(const Expression& score);
 

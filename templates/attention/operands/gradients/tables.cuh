@@ -23,14 +23,16 @@ struct SiteMemory {
   static constexpr int kReductionBytes = 128;
   static_assert(2 * sizeof(Warps) <= kReductionBytes, "two reductions must fit");
 
-  Warps* extents;  // two, of which one may still be read
-  float* tables;   // sums of elements
-  float* others;   // of elements that are in no table, as each warp has them
-  int* integers;   // of the entries of a table: sums of a tile; 0 between tiles
+  Warps* extents;     // two, of which one may still be read
+  float4* head_sums;  // of a tile: [fragment][thread]
+  float* tables;      // sums of elements
+  float* others;      // of elements that are in no table, as each warp has them
+  int* integers;      // of the entries of a table: sums of a tile; 0 between tiles
 
   __device__ __forceinline__ explicit SiteMemory(unsigned char* shared)
       : extents(reinterpret_cast<Warps*>(shared + kStaticBytes)),
-        tables(reinterpret_cast<float*>(shared + kStaticBytes + kReductionBytes)),
+        head_sums(reinterpret_cast<float4*>(shared + kStaticBytes + kReductionBytes)),
+        tables(reinterpret_cast<float*>(head_sums + (ScoreSites::kSumsHeads ? kFragments * kThreads : 0))),
         others(tables + ScoreSites::kTables),
         integers(reinterpret_cast<int*>(others + kWarps * ScoreSites::kOthers)) {}
 
@@ -51,23 +53,45 @@ struct SiteMemory {
 };
 
 using Terms = float[kFragments][4];
+using Entries = u32[kFragments][4];  // that they go to
 
-// Adds the terms of the pairs of a tile to a table. All threads of the CTA take part.
+// Array j + 1 becomes array j, the first one becomes the last.
+template <class T>
+__device__ __forceinline__ void turn(T (&array)[kFragments][4]) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    const T first = array[0][e];
+#pragma unroll
+    for (int j = 0; j < kFragments - 1; ++j) array[j][e] = array[j + 1][e];
+    array[kFragments - 1][e] = first;
+  }
+}
+
+// Calls body(j) for all fragments j of a tile, whose elements come first in the arrays: these turn meanwhile, and are
+// as before at the end. The loop is not unrolled: the compiler would load for all pairs at once, and has no registers
+// for that.
+template <class Body, class... Arrays>
+__device__ __forceinline__ void for_each_fragment(const Body& body, Arrays&... arrays) {
+#pragma unroll 1
+  for (int j = 0; j < kFragments; ++j) {
+    body(j);
+    (turn(arrays), ...);
+  }
+}
+
+// Adds the terms of the pairs of a tile to a table, and leaves them in another order. All threads of the CTA take part.
 class TableScatter {
  public:
   __device__ __forceinline__ explicit TableScatter(const SiteMemory& memory) : memory_(memory) {}
 
-  // entry_of(j, e): the entry that term e of fragment j goes to; `sums` are those of the table's entries.
-  template <class EntryOf>
-  __device__ __forceinline__ void add(const Terms& terms, float* sums, const EntryOf& entry_of) {
-    int entries[kFragments][4];
+  // `sums` are those of the table's entries.
+  __device__ __forceinline__ void add(Terms& terms, Entries& entries, float* sums) {
     SiteMemory::Extent own = {0, ~0u, 0};
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        entries[j][e] = entry_of(j, e);
-        const u32 bits = __float_as_uint(fabsf(terms[j][e])), entry = static_cast<u32>(entries[j][e]);
+        const u32 bits = __float_as_uint(fabsf(terms[j][e])), entry = entries[j][e];
         if (bits == 0) continue;
         own = {max(own.largest, bits < kInfinity ? bits : 1u), min(own.lowest, entry), max(own.highest, entry)};
       }
@@ -103,28 +127,31 @@ class TableScatter {
   }
 
   // Neighbours that go to one entry, on a diagonal or in a row, are added up first.
-  __device__ __forceinline__ void add_integers(const Terms& terms, const int (&entries)[kFragments][4], float times,
-                                               float* sums) const {
-    int entry = entries[0][2], sum = 0;
+  __device__ __forceinline__ void add_integers(Terms& terms, Entries& entries, float times, float* sums) const {
+    u32 entry = entries[0][2];
+    int sum = 0;
     const auto take = [&](int j, int e) {
+      const u32 own = entries[j][e];
       const bool is_number = __float_as_uint(fabsf(terms[j][e])) < kInfinity;
-      if (!is_number) atomicAdd(sums + entries[j][e], terms[j][e]);
+      if (!is_number) atomicAdd(sums + own, terms[j][e]);
       const int term = is_number ? __float2int_rn(terms[j][e] * times) : 0;
-      if (entries[j][e] == entry) {
+      if (own == entry) {
         sum += term;
         return;
       }
       if (sum != 0) atomicAdd(memory_.integers + entry, sum);
-      entry = entries[j][e];
+      entry = own;
       sum = term;
     };
-#pragma unroll
-    for (int j = 0; j <= kFragments; ++j) {
+#pragma unroll 1
+    for (int i = 0; i <= kFragments; ++i) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        if (j > 0) take(j - 1, e);
-        if (j < kFragments) take(j, e + 2);
+        if (i > 0) take(kFragments - 1, e);
+        if (i < kFragments) take(0, e + 2);
       }
+      turn(terms);
+      turn(entries);
     }
     if (sum != 0) atomicAdd(memory_.integers + entry, sum);
   }
@@ -170,65 +197,100 @@ class SiteSums {
     const Fragment<Spec> fragment(row0_, tile.column0);
     const u32 valid = fragment.valid(sequence_, full);
     const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
-    const auto add_slopes = [&](auto of, Terms& sums) {
+    Terms products, passed_on;
 #pragma unroll
-      for (int j = 0; j < kFragments; ++j) {
+    for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
-          const float slope = decltype(of)::slope(scores[0][j][e], at, params_);
-          sums[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope * of_half(factors, e / 2) : 0.0f;
-        }
+      for (int e = 0; e < 4; ++e) {
+        products[j][e] = scores[0][j][e];
+        passed_on[j][e] = gradients[0][j][e];
       }
-    };
-    if (tile.head == 0) {
-#pragma unroll
-      for (auto& sums : sums_) clear_terms(sums);
     }
-    ScoreSites::for_each_head_sum([&](auto head_sum) { add_slopes(head_sum, sums_[decltype(head_sum)::kIndex]); });
+    const auto add_slopes = [&](auto of, Terms& sums) {
+      for_each_fragment(
+          [&](int j) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
+              const float slope = decltype(of)::slope(products[0][e], at, params_) * of_half(factors, e / 2);
+              sums[0][e] += valid >> (4 * j + e) & 1 ? passed_on[0][e] * slope : 0.0f;
+            }
+          },
+          products, passed_on, sums);
+    };
+    ScoreSites::for_each_head_sum([&](auto head_sum) {
+      Terms terms;
+      tile.head == 0 ? clear_terms(terms) : get_head_sums(terms);
+      add_slopes(head_sum, terms);
+#pragma unroll
+      for (int j = 0; j < kFragments; ++j)
+        head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
+    });
     ScoreSites::for_each_site([&](auto site) {
       using Site = decltype(site);
-      if constexpr (Site::kHeadSum >= 0) {
-        if (tile.head == Spec::kHeads - 1) add_to_table<Site>(sums_[Site::kHeadSum], fragment, tile.head, scores);
+      Terms terms;
+      clear_terms(terms);
+      add_slopes(site, terms);
+      if constexpr (Site::kOfTable) {
+        add_to_table<Site>(terms, fragment, tile.head, products);
       } else {
-        Terms terms;
-        clear_terms(terms);
-        add_slopes(site, terms);
-        if constexpr (Site::kOfTable) {
-          add_to_table<Site>(terms, fragment, tile.head, scores);
-        } else {
-          add_to_element(terms, Site::kFirst - ScoreSites::kTables + tile.head / Site::kGroup);
-        }
+        add_to_element(terms, Site::kFirst - ScoreSites::kTables + tile.head / Site::kGroup);
       }
+    });
+    if (tile.head < Spec::kHeads - 1) return;
+    ScoreSites::for_each_summed_site([&](auto site) {
+      Terms terms;
+      get_head_sums(terms);
+      add_to_table<decltype(site)>(terms, fragment, tile.head, products);
     });
   }
 
  private:
   static __device__ __forceinline__ void clear_terms(Terms& terms) {
 #pragma unroll
-    for (auto& fragment : terms) {
+    for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
-      for (float& term : fragment) term = 0.0f;
+      for (int e = 0; e < 4; ++e) terms[j][e] = 0.0f;
+    }
+  }
+
+  // This thread's sums over the heads of a tile.
+  __device__ __forceinline__ float4& head_sums(int j) const { return memory_.head_sums[j * kThreads + threadIdx.x]; }
+
+  __device__ __forceinline__ void get_head_sums(Terms& terms) const {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+      const float4 sums = head_sums(j);
+      terms[j][0] = sums.x;
+      terms[j][1] = sums.y;
+      terms[j][2] = sums.z;
+      terms[j][3] = sums.w;
     }
   }
 
   template <class Site>
-  __device__ __forceinline__ void add_to_table(const Terms& terms, const Fragment<Spec>& fragment, int head,
-                                               const Scores& scores) {
-    float* const sums = memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries;
-    scatter_.add(terms, sums, [&](int j, int e) {
-      const auto at = [=] { return fragment.pair(j, e, sequence_, head); };
-      return Site::entry(scores[0][j][e], at, params_);
-    });
+  __device__ __forceinline__ void add_to_table(Terms& terms, const Fragment<Spec>& fragment, int head,
+                                               Terms& products) {
+    Entries entries = {};
+    for_each_fragment(
+        [&](int j) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            const auto at = [=] { return fragment.pair(j, e, sequence_, head); };
+            entries[0][e] = static_cast<u32>(Site::entry(products[0][e], at, params_));
+          }
+        },
+        products, entries);
+    scatter_.add(terms, entries, memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries);
   }
 
   // To the warp's sum of an element that is in no table.
   __device__ __forceinline__ void add_to_element(const Terms& terms, int element) const {
     float sum = 0.0f;
 #pragma unroll
-    for (const auto& fragment : terms) {
+    for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
-      for (const float term : fragment) sum += term;
+      for (int e = 0; e < 4; ++e) sum += terms[j][e];
     }
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
@@ -242,7 +304,6 @@ class SiteSums {
   Sequence sequence_;
   int row0_, column_, end_;  // of the columns that the rows see
   int head_;
-  Terms sums_[ScoreSites::kHeadSums > 0 ? ScoreSites::kHeadSums : 1];  // over heads, of a tile
 };
 
 // Stores the gradient of an element of an operand, with what it is added to.

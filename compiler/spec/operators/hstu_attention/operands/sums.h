@@ -18,6 +18,7 @@ struct OperandSums {
   std::vector<Part> parts;
   int64_t tables = 0, others = 0;  // elements
   int64_t most_entries = 0;        // of a table
+  bool sums_heads = false;         // some table is the same for all heads: terms may be added up over these first
 
   explicit OperandSums(const std::vector<Operand>& operands);
   int64_t count() const { return tables + others; }
@@ -26,7 +27,7 @@ struct OperandSums {
   int64_t shared_bytes() const;
 };
 
-// What shared_bytes() may be on any GPU: a table of 24 thousand entries, or tables of 48 thousand elements in all. The
+// What shared_bytes() may be on any GPU: a table of 22 thousand entries, or tables of 44 thousand elements in all. The
 // kernels of a GPU with less refuse more than that has, with a sentence.
 inline constexpr int64_t kMostSumBytes = 227 * 1024;
 
