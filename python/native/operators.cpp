@@ -50,7 +50,7 @@ class OperatorReader {
     made_.declares = call_.value("declares", "");
     if (!made_.declares.empty()) {
       add(Kind::kTensors, true, Group::kDeclared, kDeclaredTensors, 0, "Tensor[]?", "None");
-      made_.lists_gradients = made_.direction == HSTUJIT_BACKWARD;
+      made_.lists_outputs = made_.direction == HSTUJIT_BACKWARD;
     }
     add_sources();
     made_.schema = made_.name + "(" + arguments_ + ") -> " + results();
@@ -111,8 +111,8 @@ class OperatorReader {
   std::string results() const {
     std::string list;
     for (std::size_t i = 0; i < made_.outputs.size(); ++i) list += i == 0 ? "Tensor" : ", Tensor";
-    if (made_.lists_gradients) list += ", Tensor[]";
-    return made_.outputs.size() == 1 && !made_.lists_gradients ? list : "(" + list + ")";
+    if (made_.lists_outputs) return "Tensor[]";
+    return made_.outputs.size() == 1 ? list : "(" + list + ")";
   }
 
   const Json& call_;

@@ -62,10 +62,10 @@ struct Operator {
   std::vector<bool> required;       // tensors that every call has, of the inputs
   std::vector<std::string> parameters, rows, outputs;
   std::string declares;  // the parameter whose text declares tensors, which follow the inputs; empty: there is none
-  bool lists_gradients = false;  // of those tensors: the last output of the schema
-  int first = 0;                 // the tensor whose device counts
-  std::vector<Axis> axes;        // sizes that an instance is made for
-  std::vector<int> forms;        // tensors that may be one number
+  bool lists_outputs = false;  // the gradients of those tensors behind all others
+  int first = 0;               // the tensor whose device counts
+  std::vector<Axis> axes;      // sizes that an instance is made for
+  std::vector<int> forms;      // tensors that may be one number
 
   Operator() = default;
   Operator(Operator&&) = default;

@@ -128,7 +128,7 @@ class Derivative:
         of_input = {name: made[place] for name, place in self.results.items()}
         of_input.update(passed)
         found = [of_input.get(name) if is_needed else None for name, is_needed in needed.items()]
-        of_declared = iter(made[-1] if declared else ())
+        of_declared = iter(made[len(self.backward.interface.outputs) :])
         return *found, *(next(of_declared) if is_wanted else None for is_wanted in wanted)
 
 

@@ -23,7 +23,7 @@ class Function:
     def __init__(self, interface: Interface) -> None:
         self.interface = interface
         self.tensors = [argument.name for argument in interface.inputs if argument.is_tensor]
-        self.lists_gradients = bool(interface.declares) and interface.direction == "backward"
+        self.lists_outputs = bool(interface.declares) and interface.direction == "backward"
         self.required = [name for name in self.tensors if name not in interface.optional]
 
     def call(self, values: Mapping[str, Any]) -> Call:
@@ -75,8 +75,8 @@ class Function:
         # An output that this instance does not have is without elements.
         dtype = next(iter(made.values())).dtype
         every = tuple(made.get(a.name, first.new_empty(0, dtype=dtype)) for a in self.interface.outputs)
-        if self.lists_gradients:
-            return *every, [tensor for name, tensor in made.items() if name not in known]
+        if self.lists_outputs:
+            return [*every, *(tensor for name, tensor in made.items() if name not in known)]
         return every if len(every) > 1 else every[0]
 
     def check_devices(self, values: Mapping[str, Any]) -> None:
