@@ -151,6 +151,7 @@ HSTUJIT_API void hstujit_callbacks_stop(void);
  *   "forms"      a list of {"value", "shape"}: by the shape of the argument of the same name
  *   "alignment"  the parameter that addresses and strides are multiples of
  *   "keywords"   the caller gives the value
+ *   "declares"   the keyword whose text declares inputs beside "arguments", each with a name; there may be none
  *   "rows"       {"symbol", "keyword"}: sizes of outputs that no input tells, and what callers say them with
  *   "passed_on"  (backward) {"argument", "output", "factor", "parameter", "value"}: the gradient of that input of
  *                forward is the output's, times the argument "factor"; only where the parameter has the value
@@ -306,7 +307,9 @@ typedef enum hstujit_given_kind {
 } hstujit_given_kind;
 
 /* One argument of a call: an input, a parameter that callers give, or a number of rows ("arguments", "keywords" and
- * "rows" of hstujit_operators). A tensor or a text that is NULL is not given. */
+ * "rows" of hstujit_operators). A tensor or a text that is NULL is not given. A tensor that a text declares ("declares"
+ * there) has the name that it has in the text, or that of the keyword with its place: "operands[0]" is the first one.
+ */
 typedef struct hstujit_given {
   const char* name;
   hstujit_given_kind kind;

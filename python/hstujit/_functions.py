@@ -13,12 +13,13 @@ from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
 from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
 from ._library import check, library
-from ._words import cut, did_you_mean
+from ._words import cut, did_you_mean, shown
 from .context import Context, context_of
 from .errors import InvalidArgumentError
 from .op import check_writable, set_number, workspace_size
 from .signature import Argument
 
+_DECLARED = "declared"  # arrays, by names that a text declares
 _PYTHON_TYPES = {"tensor": "Array", "float": "float", "int": "int"}
 
 
@@ -28,16 +29,18 @@ class _Operator:
     def __init__(self, described: Interface) -> None:
         self.interface = described
         self.signature = signature_of(described)
+        self.names = [name for name in self.signature.parameters if name != _DECLARED]
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        unknown = next((name for name in kwargs if name not in self.names), None)
         try:
+            if unknown and not kwargs.get(self.interface.declares):
+                raise TypeError(f"got an unexpected keyword argument {shown(unknown)}")
             return self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            names = list(self.signature.parameters)
-            unknown = next((name for name in kwargs if name not in names), None)
-            meant = did_you_mean(unknown, names) if unknown else ""
+            meant = did_you_mean(unknown, self.names) if unknown else ""
             sentence = f"{self.interface.name}: {cut(str(error))}{meant}"
-            raise TypeError(f"{sentence}; it takes {', '.join(names)}") from None
+            raise TypeError(f"{sentence}; it takes {', '.join(self.names)}") from None
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         bound = self.bind(args, kwargs)
@@ -45,6 +48,7 @@ class _Operator:
         arguments = bound.arguments
         context = context_of(arguments.pop("context"))
         out = arguments.pop("out")
+        declared = arguments.pop(_DECLARED, {})
         chosen = {
             parameter.name: arguments[parameter.name]
             for parameter in self.interface.parameters
@@ -56,6 +60,7 @@ class _Operator:
             if arguments[name] is not None
         }
         inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
+        inputs.update(declared)
         first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
         if first is None:
             wanted = next(a.name for a in self.interface.inputs if a.is_tensor)
@@ -84,12 +89,10 @@ class _Call:
 
     def run(self, like: Any, stream: int, device: int = 0) -> Any:
         dlpack_stream = None if self.backend == "host" else stream or 1
-        tensors = {
-            a.name: self.tensor(a.name, self.inputs[a.name], dlpack_stream)
-            for a in self.interface.inputs
-            if a.is_tensor and a.name in self.inputs
-        }
         numbers = _numbers(self.interface, self.inputs)
+        tensors = {
+            name: self.tensor(name, array, dlpack_stream) for name, array in self.inputs.items() if name not in numbers
+        }
         outputs = self.given_outputs(dlpack_stream)
         described = {name: tensor.dl_tensor for name, tensor in tensors.items()}
         call = call_of(self.context, self.interface, self.backend, Given(described, numbers, self.chosen, self.rows))
@@ -178,6 +181,8 @@ def signature_of(described: Interface) -> inspect.Signature:
     keywords += [_parameter(name, "int | None", None, kinds.KEYWORD_ONLY) for _, name in described.rows]
     keywords.append(_parameter("out", "Array | tuple[Array, ...] | None", None, kinds.KEYWORD_ONLY))
     keywords.append(_parameter("context", "Context | None", None, kinds.KEYWORD_ONLY))
+    if described.declares:
+        keywords.append(_parameter(_DECLARED, "Array", kinds.empty, kinds.VAR_KEYWORD))
     result = "Any" if len(described.outputs) > 1 else "Array"
     return inspect.Signature([*inputs, *keywords], return_annotation=result)
 
@@ -205,6 +210,8 @@ def docstring_of(described: Interface) -> str:
         lines.append(f"    {keyword}: rows of the output, {symbol}. None: they follow from the other arguments.")
     lines.append("    out: where the results go. None: new arrays of the framework of the first one.")
     lines.append("    context: the default one if None.")
+    if described.declares:
+        lines.append(f"    {_DECLARED}: an array for each name that ``{described.declares}`` declares.")
     lines += ["", "Returns:"]
     lines += [f"    {a.name}: {_about(described, a)}" for a in described.outputs]
     lines += ["", "Raises:", "    hstujit.errors.Error: an argument that is not allowed; the sentence names it."]

@@ -73,6 +73,7 @@ class Interface:
         dtypes: parameters that are data types: the arguments that have it, of which the first that is given counts.
         alignment: the parameter that addresses and strides are multiples of, "" where there is none.
         parameters: all others.
+        declares: the parameter whose text declares inputs beside these; "" where there is none.
         rows: symbols of outputs that no input determines, and the keyword that does.
         passed_on: of backward: inputs of forward whose gradients it does not return.
         forward_only: parameters with another value than the default of which there is no backward direction.
@@ -103,6 +104,7 @@ class Interface:
         self.dtypes: Mapping[str, list[str]] = call["dtypes"]
         self.alignment: str = call.get("alignment", "")
         self.parameters = tuple(Parameter.of(name, allowed[name]) for name in call["keywords"])
+        self.declares: str = call.get("declares", "")
         self.rows = tuple((rows["symbol"], rows["keyword"]) for rows in call["rows"])
         self.passed_on = tuple(PassedOn(**passed) for passed in call.get("passed_on", ()))
         self.forward_only: tuple[str, ...] = tuple(call.get("forward_only", ()))

@@ -45,7 +45,8 @@ def _definition(function: Any) -> str:
         if parameter.name == "out":
             annotation = annotation.replace("Array", "_A")
         default = "" if parameter.default is inspect.Parameter.empty else f" = {repr(parameter.default)}"
-        lines.append(f"    {parameter.name}: {annotation}{default},")
+        stars = "**" if parameter.kind is inspect.Parameter.VAR_KEYWORD else ""
+        lines.append(f"    {stars}{parameter.name}: {annotation}{default},")
     outputs = function.interface.outputs
     optional = any(output.name in function.interface.optional for output in outputs)
     several = "tuple[_A, ...]" if optional else f"tuple[{', '.join(['_A'] * len(outputs))}]"

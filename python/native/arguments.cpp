@@ -97,7 +97,17 @@ Value& Arguments::value_of(const Slot& slot) {
 hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministic) const {
   std::array<DLTensor, kMaxArguments> tensors;
   std::vector<hstujit_given> given;
+  const auto describe_tensor = [&](int input) {
+    const Tensor& described = tensor(input);
+    DLTensor& made = tensors[input];
+    made = {};
+    made.ndim = described.rank;
+    made.shape = const_cast<std::int64_t*>(described.sizes);
+    made.dtype = dlpack_type(described.dtype);
+    return &made;
+  };
   for (const Slot& slot : op_.slots) {
+    if (slot.group == Group::kDeclared) continue;
     const auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
     const Value& value = group[slot.index];
     hstujit_given argument{slot.name.c_str(), HSTUJIT_GIVEN_INTEGER, {}, nullptr};
@@ -107,16 +117,10 @@ hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministi
         if (slot.group == Group::kInput && op_.required[static_cast<std::size_t>(slot.index)])
           throw_failure(HSTUJIT_INVALID_ARGUMENT, slot.name + " is None; it must be a tensor");
         continue;
-      case Kind::kTensor: {
-        DLTensor& tensor = tensors[slot.index];
-        tensor = {};
-        tensor.ndim = value.tensor->rank;
-        tensor.shape = const_cast<std::int64_t*>(value.tensor->sizes);
-        tensor.dtype = dlpack_type(value.tensor->dtype);
+      case Kind::kTensor:
         argument.kind = HSTUJIT_GIVEN_TENSOR;
-        argument.value.tensor = &tensor;
+        argument.value.tensor = describe_tensor(slot.index);
         break;
-      }
       case Kind::kReal:
         argument.kind = HSTUJIT_GIVEN_REAL;
         argument.value.real = value.real;
@@ -130,8 +134,16 @@ hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministi
         argument.text = value.text;
         break;
       case Kind::kInteger:
+      case Kind::kTensors:
         argument.value.integer = value.integer;
     }
+    given.push_back(argument);
+  }
+  std::vector<std::string> places(declared_);
+  for (std::size_t i = 0; i < declared_; ++i) {
+    places[i] = op_.declares + "[" + std::to_string(i) + "]";
+    hstujit_given argument{places[i].c_str(), HSTUJIT_GIVEN_TENSOR, {}, nullptr};
+    argument.value.tensor = describe_tensor(static_cast<int>(op_.inputs.size() + i));
     given.push_back(argument);
   }
   auto options = HSTUJIT_INIT(hstujit_op_options);
@@ -148,6 +160,10 @@ Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op)
   for (std::size_t i = 0; i < op.parameters.size(); ++i) strings_[i] = nullptr;
   for (std::size_t at = 0; at < op.slots.size(); ++at) {
     const Slot& slot = op.slots[at];
+    if (slot.group == Group::kDeclared) {
+      if (stack[at] != 0) take_declared(std::bit_cast<StableListHandle>(unbox(stack[at])));
+      continue;
+    }
     Value& value = value_of(slot);
     value.kind = Kind::kNone;
     if (!slot.optional)
@@ -155,6 +171,25 @@ Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op)
     else if (stack[at] != 0)
       take(slot, unbox(stack[at]), value);
   }
+}
+
+void Arguments::take_declared(StableListHandle list) noexcept {
+  const Functions& torch = functions();
+  std::size_t size = 0;
+  torch.torch_list_size(list, &size);
+  for (std::size_t i = 0; i < size; ++i) {
+    StableIValue element = 0;
+    if (torch.torch_list_get_item(list, i, &element)) continue;
+    OwnedTensor tensor(std::bit_cast<AtenTensorHandle>(element));
+    const int place = input_count();
+    has_room_ = place < kMaxArguments;
+    if (!has_room_) continue;
+    handles_[place] = tensor.release();
+    inputs_[place].kind = Kind::kTensor;
+    inputs_[place].tensor = &tensors_[place];
+    ++declared_;
+  }
+  torch.torch_delete_list(list);
 }
 
 void Arguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
@@ -179,7 +214,7 @@ void Arguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
 }
 
 Arguments::~Arguments() {
-  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i)
+  for (int i = 0; i < input_count(); ++i)
     if (handles_[i]) functions().aoti_torch_delete_tensor_object(handles_[i]);
   for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i)
     if (strings_[i]) functions().torch_delete_string(strings_[i]);
@@ -188,7 +223,8 @@ Arguments::~Arguments() {
 void Arguments::describe() {
   const Functions& torch = functions();
   const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
-  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i) {
+  if (!has_room_) throw std::runtime_error("operand_tensors has more tensors than this library has room for");
+  for (int i = 0; i < input_count(); ++i) {
     if (!handles_[i]) continue;
     drop_undefined(i);
     const AtenTensorHandle handle = handles_[i];
@@ -232,8 +268,8 @@ void Arguments::drop_undefined(int input) {
 }
 
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {
-  words.push_back((device_ < 0 ? 0u : 1u) | static_cast<std::uint64_t>(determinism_) << 1);
-  for (int i = 0; i < static_cast<int>(op_.inputs.size()); ++i) {
+  words.push_back((device_ < 0 ? 0u : 1u) | static_cast<std::uint64_t>(determinism_) << 1 | declared_ << 8);
+  for (int i = 0; i < input_count(); ++i) {
     if (is_tensor(i))
       words.push_back(torch::describe(tensors_[i].dtype, tensors_[i].rank));
     else

@@ -58,6 +58,8 @@ class Arguments {
 
   const Value& input(int index) const { return inputs_[index]; }
   const Tensor& tensor(int index) const { return *inputs_[index].tensor; }
+  // Inputs of the operator, and behind them the tensors that its text declares.
+  int input_count() const { return static_cast<int>(op_.inputs.size() + declared_); }
   AtenTensorHandle handle(int index) const { return handles_[index]; }  // nullptr of what is no tensor
   std::int64_t given_rows(int index) const { return rows_[index].integer; }
   const Operator& op() const { return op_; }
@@ -74,6 +76,7 @@ class Arguments {
  private:
   bool is_tensor(int input) const { return inputs_[input].kind == Kind::kTensor; }
   Value& value_of(const Slot& slot);
+  void take_declared(StableListHandle list) noexcept;
   void drop_undefined(int input);
   void take(const Slot& slot, StableIValue value, Value& to) noexcept;
 
@@ -82,6 +85,8 @@ class Arguments {
   std::array<Tensor, kMaxArguments> tensors_;
   std::array<AtenTensorHandle, kMaxArguments> handles_;
   std::array<StringHandle, kMaxArguments> strings_;  // of parameters
+  std::size_t declared_ = 0;
+  bool has_room_ = true;  // for what is declared
   std::int32_t device_ = -1;
   Determinism determinism_ = Determinism::kAny;
 };

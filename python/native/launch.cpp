@@ -299,11 +299,20 @@ void launch(Registered& registered, StableIValue* stack) {
   launch.describe_inputs();
   launch.allocate();
   launch.run();
-  std::array<OwnedTensor, kMaxOutputs> made;
-  const std::size_t outputs = registered.op.outputs.size();
-  for (std::size_t i = 0; i < outputs; ++i) made[i] = launch.take_output(plan->schema_outputs[i]);
+  std::vector<int> outputs = plan->schema_outputs;
+  outputs.insert(outputs.end(), plan->gradients.begin(), plan->gradients.end());
+  std::vector<OwnedTensor> made;
+  for (const int output : outputs) made.push_back(launch.take_output(output));
+  if (registered.op.lists_outputs) {
+    const Functions& torch = functions();
+    StableListHandle list = nullptr;
+    check(torch.torch_new_list_reserve_size(made.size(), &list), "torch_new_list_reserve_size");
+    for (OwnedTensor& tensor : made) torch.torch_list_push_back(list, reinterpret_cast<StableIValue>(tensor.release()));
+    stack[0] = reinterpret_cast<StableIValue>(list);
+    return;
+  }
   // Nothing fails once the stack has an output.
-  for (std::size_t i = 0; i < outputs; ++i) stack[i] = reinterpret_cast<StableIValue>(made[i].release());
+  for (std::size_t i = 0; i < made.size(); ++i) stack[i] = reinterpret_cast<StableIValue>(made[i].release());
 }
 
 }  // namespace hstujit::torch

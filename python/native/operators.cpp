@@ -12,6 +12,8 @@
 namespace hstujit::torch {
 namespace {
 
+constexpr char kDeclaredTensors[] = "operand_tensors";
+
 int place_of(const std::vector<std::string>& names, std::string_view name) {
   return static_cast<int>(std::ranges::find(names, name) - names.begin());
 }
@@ -44,6 +46,11 @@ class OperatorReader {
     for (const Json& rows : call_["rows"]) {
       made_.rows.push_back(rows["keyword"]);
       add(Kind::kInteger, true, Group::kRows, made_.rows.back(), index_of(made_.rows), "SymInt?", "None");
+    }
+    made_.declares = call_.value("declares", "");
+    if (!made_.declares.empty()) {
+      add(Kind::kTensors, true, Group::kDeclared, kDeclaredTensors, 0, "Tensor[]?", "None");
+      made_.lists_outputs = made_.direction == HSTUJIT_BACKWARD;
     }
     add_sources();
     made_.schema = made_.name + "(" + arguments_ + ") -> " + results();
@@ -104,6 +111,7 @@ class OperatorReader {
   std::string results() const {
     std::string list;
     for (std::size_t i = 0; i < made_.outputs.size(); ++i) list += i == 0 ? "Tensor" : ", Tensor";
+    if (made_.lists_outputs) return "Tensor[]";
     return made_.outputs.size() == 1 ? list : "(" + list + ")";
   }
 

@@ -23,7 +23,7 @@ struct Tensor {
   std::int32_t device;       // a CUDA ordinal, -1 on the CPU
 };
 
-enum class Kind : std::int32_t { kNone, kTensor, kReal, kInteger, kFlag, kText };
+enum class Kind : std::int32_t { kNone, kTensor, kReal, kInteger, kFlag, kText, kTensors };
 
 struct Value {
   Kind kind = Kind::kNone;
@@ -36,7 +36,8 @@ struct Value {
   };
 };
 
-enum class Group { kInput, kParameter, kRows };  // rows: keywords for how many rows an output has
+// kRows: keywords for how many rows an output has; kDeclared: the tensors that a text declares
+enum class Group { kInput, kParameter, kRows, kDeclared };
 
 // One argument of a schema, in its order.
 struct Slot {
@@ -60,9 +61,11 @@ struct Operator {
   std::vector<std::string> inputs;  // in launch order
   std::vector<bool> required;       // tensors that every call has, of the inputs
   std::vector<std::string> parameters, rows, outputs;
-  int first = 0;           // the tensor whose device counts
-  std::vector<Axis> axes;  // sizes that an instance is made for
-  std::vector<int> forms;  // tensors that may be one number
+  std::string declares;  // the parameter whose text declares tensors, which follow the inputs; empty: there is none
+  bool lists_outputs = false;  // the gradients of those tensors behind all others
+  int first = 0;               // the tensor whose device counts
+  std::vector<Axis> axes;      // sizes that an instance is made for
+  std::vector<int> forms;      // tensors that may be one number
 
   Operator() = default;
   Operator(Operator&&) = default;

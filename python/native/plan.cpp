@@ -45,17 +45,20 @@ void PreparedOp::add(std::int64_t max_seq_len, std::int32_t device) {
 
 Plan::Plan(const Operator& op, hstujit_call* call) : schema_outputs(op.outputs.size(), -1), call_(call) {
   int outputs = 0;
+  auto declared = static_cast<int>(op.inputs.size());  // the next input that a text declares
   for (int at = 0; at < hstujit_call_argument_count(call); ++at) {
     auto described = HSTUJIT_INIT(hstujit_call_argument);
     check_status(op.name, hstujit_call_argument_at(call, at, &described));
     LaunchArgument argument{described.kind,     0, described.rank, described.dtype, 0, described.row_elements,
                             described.alignment};
     if (described.output == 1) {
-      schema_outputs[static_cast<std::size_t>(place_of(op.outputs, described.name))] = outputs;
+      const auto place = static_cast<std::size_t>(place_of(op.outputs, described.name));
+      (place < op.outputs.size() ? schema_outputs[place] : gradients.emplace_back()) = outputs;
       argument.dtype = torch_type(described.dtype);
       argument.source = -1 - outputs++;
     } else {
       argument.source = place_of(op.inputs, described.name);
+      if (argument.source == static_cast<int>(op.inputs.size())) argument.source = declared++;
     }
     if (described.max_rows == 1) max_rows = argument.source;
     if (described.rank > kMaxRank || at >= kMaxArguments || outputs > kMaxOutputs)

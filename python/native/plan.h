@@ -68,6 +68,7 @@ class Plan {
 
   std::vector<LaunchArgument> arguments;
   std::vector<int> schema_outputs;  // of each output of the schema the one of the launch, -1: without elements
+  std::vector<int> gradients;       // outputs of the launch for what a text declares, in its order
   std::vector<RowSource> rows;
   int max_rows = -1;  // the input that hstujit_prepare is for, -1: none
 

@@ -13,6 +13,8 @@ struct AtenTensorOpaque;
 using AtenTensorHandle = AtenTensorOpaque*;  // owned: whoever has one deletes it
 struct StringOpaque;
 using StringHandle = StringOpaque*;
+struct StableListOpaque;
+using StableListHandle = StableListOpaque*;
 struct DeviceGuardOpaque;
 using DeviceGuardHandle = DeviceGuardOpaque*;
 class TorchLibraryOpaque;
@@ -66,6 +68,11 @@ using StableIValue = std::uint64_t;
   X(torch_string_length, (StringHandle, std::size_t*))                                                             \
   X(torch_string_c_str, (StringHandle, const char**))                                                              \
   X(torch_delete_string, (StringHandle))                                                                           \
+  X(torch_new_list_reserve_size, (std::size_t, StableListHandle*))                                                 \
+  X(torch_list_size, (StableListHandle, std::size_t*))                                                             \
+  X(torch_list_get_item, (StableListHandle, std::size_t, StableIValue*))                                           \
+  X(torch_list_push_back, (StableListHandle, StableIValue))                                                        \
+  X(torch_delete_list, (StableListHandle))                                                                         \
   X(aoti_torch_get_current_device_index, (std::int32_t*))                                                          \
   X(aoti_torch_create_device_guard, (std::int32_t, DeviceGuardHandle*))                                            \
   X(aoti_torch_delete_device_guard, (DeviceGuardHandle))                                                           \

@@ -18,6 +18,18 @@ using namespace hstujit::capi;
 
 namespace {
 
+Status read_tensor(const hstujit_given& from, GivenCall& to) {
+  const DLTensor* tensor = from.value.tensor;
+  if (tensor == nullptr) return {};
+  if (tensor->ndim > 0 && tensor->shape == nullptr) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{}.shape is a null pointer; it must hold {} sizes", from.name, tensor->ndim));
+  }
+  const auto rank = static_cast<size_t>(std::max(tensor->ndim, 0));
+  to.tensors[from.name] = {std::vector<int64_t>(tensor->shape, tensor->shape + rank), dtype_text(tensor->dtype)};
+  return {};
+}
+
 Status read_value(const CallFunction& function, const hstujit_given& from, GivenCall& to) {
   const std::string name = from.name;
   const int kind = number_of(from.kind);
@@ -36,16 +48,7 @@ Status read_value(const CallFunction& function, const hstujit_given& from, Given
       to.numbers.insert(name);
       return {};
     }
-    if (kind != HSTUJIT_GIVEN_TENSOR) return must_be("HSTUJIT_GIVEN_TENSOR (0)");
-    const DLTensor* tensor = from.value.tensor;
-    if (tensor == nullptr) return {};
-    if (tensor->ndim > 0 && tensor->shape == nullptr) {
-      return Status(Code::kInvalidArgument,
-                    fmt::format("{}.shape is a null pointer; it must hold {} sizes", name, tensor->ndim));
-    }
-    const auto rank = static_cast<size_t>(std::max(tensor->ndim, 0));
-    to.tensors[name] = {std::vector<int64_t>(tensor->shape, tensor->shape + rank), dtype_text(tensor->dtype)};
-    return {};
+    return kind == HSTUJIT_GIVEN_TENSOR ? read_tensor(from, to) : must_be("HSTUJIT_GIVEN_TENSOR (0)");
   }
   for (const auto& [symbol, keyword] : function.interface.rows) {
     if (keyword != name) continue;
@@ -66,8 +69,10 @@ Status read_value(const CallFunction& function, const hstujit_given& from, Given
     case HSTUJIT_GIVEN_TEXT:
       if (from.text != nullptr) to.keywords[name] = as_utf8(from.text);
       return {};
+    case HSTUJIT_GIVEN_TENSOR:
+      if (!is_among(name, function.interface.keywords)) return read_tensor(from, to);  // a text may declare it
+      [[fallthrough]];
     default:
-      if (kind == HSTUJIT_GIVEN_TENSOR && from.value.tensor == nullptr) return {};
       to.keywords[name] = nullptr;  // which no function has; resolve_call says which names there are
       return {};
   }

@@ -80,6 +80,7 @@ Json call_json(const CallInterface& call) {
   });
   if (!call.alignment.empty()) json["alignment"] = call.alignment;
   json["keywords"] = call.keywords;
+  if (!call.declares.empty()) json["declares"] = call.declares;
   json["rows"] =
       list_json(call.rows, [](const auto& rows) { return Json{{"symbol", rows.first}, {"keyword", rows.second}}; });
   return json;

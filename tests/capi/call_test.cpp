@@ -116,6 +116,50 @@ TEST_F(CallTest, TypesSizesAndPresenceDecideTheInstance) {
   EXPECT_FALSE(described()["instance"].contains("score"));
 }
 
+TEST_F(CallTest, TensorsThatATextDeclaresAreGivenByNameOrByPlace) {
+  const Floats q = floats({8, 2, 16}), table = floats({9, 2}), few = floats({7, 2});
+  const Integers offsets = integers({0, 3, 8}), times = integers({1, 2, 3, 4, 5, 6, 7, 8});
+  const auto arguments_with = [&](const std::vector<hstujit_given>& tensors) {
+    std::vector<hstujit_given> arguments = {given("q", q.tensor),
+                                            given("k", q.tensor),
+                                            given("v", q.tensor),
+                                            given("seq_offsets", offsets.tensor),
+                                            given("max_seq_len", int64_t{5}),
+                                            given("alpha", 0.25),
+                                            given("score", "x + w[ts[row] - ts[col]]"),
+                                            given("operands", "ts: row(int64), w: table(9, heads)")};
+    arguments.insert(arguments.end(), tensors.begin(), tensors.end());
+    return arguments;
+  };
+  for (const char* const name : {"w", "operands[1]"}) {
+    ASSERT_EQ(create("hstu_attention", arguments_with({given("ts", times.tensor), given(name, table.tensor)})),
+              HSTUJIT_OK)
+        << hstujit_last_error();
+    const json signature = described()["signature"];
+    EXPECT_EQ(signature[4]["name"], "ts");
+    EXPECT_EQ(signature[5]["name"], "w");
+    EXPECT_EQ(signature[5]["shape"], (json{9, 2}));
+  }
+  std::vector<hstujit_value> values(10);
+  ASSERT_EQ(hstujit_call_argument_count(call_), 10);
+  values[0].tensor = values[1].tensor = values[2].tensor = &q.tensor;
+  values[3].tensor = &offsets.tensor;
+  values[4].tensor = &times.tensor;
+  values[6].integer = 5;
+  values[7].real = 0.25;
+  values[8].integer = 0;
+  for (const Floats* const given_table : {&table, &few}) {
+    values[5].tensor = &given_table->tensor;
+    EXPECT_EQ(hstujit_call_check(call_, values.data(), 10),
+              given_table == &table ? HSTUJIT_OK : HSTUJIT_INVALID_ARGUMENT)
+        << hstujit_last_error();
+  }
+  EXPECT_TRUE(std::string(hstujit_last_error()).starts_with("w.shape[0] is 7; it must be 9")) << hstujit_last_error();
+  const std::string refused = refusal("hstu_attention", arguments_with({given("weights", table.tensor)}));
+  EXPECT_TRUE(refused.starts_with("hstu_attention: ts is missing; w is missing; weights is not declared in operands; "))
+      << refused;
+}
+
 TEST_F(CallTest, OutputsOfRowsOfTwoTensorsHaveTheRowsOfBoth) {
   const Floats left = floats({3, 8}), right = floats({4, 8});
   const Integers of_left = integers({0, 1, 3}), of_right = integers({0, 2, 4});

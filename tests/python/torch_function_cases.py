@@ -9,13 +9,15 @@ import hstujit.torch
 from hstujit.torch import generative_recommenders, tzrec
 
 MODULES = (hstujit.torch, generative_recommenders, tzrec)
+# Functions of hstujit.torch that are none of a public package.
+OTHERS = "attention", "head", "patch", "row", "scalar", "table", "unpatch"
 
 
 def functions():
     """Module and name of all that call an operator; attention has tests of its own."""
     for module in MODULES:
         for name in module.__all__:
-            if inspect.isfunction(getattr(module, name)) and name not in ("attention", "patch", "unpatch"):
+            if inspect.isfunction(getattr(module, name)) and name not in OTHERS:
                 yield module, name
 
 

@@ -30,13 +30,14 @@ class JaggedAttention(unittest.TestCase):
         self.qkv = [torch.randn(101, 2, 16, generator=generator, requires_grad=True) for _ in range(3)]
         self.dout = torch.randn(101, 2, 16, generator=generator)
 
-    def check(self, found, formula):
-        """Compares what was computed of ``qkv``, and its gradients, with a formula in float64."""
-        exact = [tensor.detach().double().requires_grad_() for tensor in self.qkv]
+    def check(self, found, formula, *more):
+        """Compares what was computed of ``qkv`` and more tensors, and its gradients, with a formula in float64."""
+        leaves = [*self.qkv, *more]
+        exact = [tensor.detach().double().requires_grad_() for tensor in leaves]
         wanted = formula(*exact)
         self.assertLess((found.double() - wanted).norm() / wanted.norm(), 1e-3)
         gradients = (
-            torch.autograd.grad(found, self.qkv, self.dout),
+            torch.autograd.grad(found, leaves, self.dout),
             torch.autograd.grad(wanted, exact, self.dout.double()),
         )
         for own, other in zip(*gradients, strict=True):

@@ -71,6 +71,11 @@ CallDeclaration& CallDeclaration::keywords(Text parameters) {
   return *this;
 }
 
+CallDeclaration& CallDeclaration::declares(Text parameter) {
+  declares_ = parameter;
+  return keywords(parameter);
+}
+
 CallDeclaration& CallDeclaration::shaping(Text parameters) {
   for (const std::string& parameter : names_in(parameters)) parameters_[parameter].shapes = true;
   return *this;

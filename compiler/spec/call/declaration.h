@@ -79,6 +79,8 @@ class CallDeclaration {
   CallDeclaration& wanted(Text parameter, Text input);
   CallDeclaration& of_steps(Text parameter);
   CallDeclaration& keywords(Text parameters);
+  // A keyword whose text declares further inputs and their gradients, which no other parameter tells.
+  CallDeclaration& declares(Text parameter);
 
   // These add to the declarations of parameters: CallParameter has the fields.
   CallDeclaration& shaping(Text parameters);
@@ -109,6 +111,7 @@ class CallDeclaration {
   // Null where nothing was said of it.
   const CallParameter* find(std::string_view parameter) const;
   const std::map<std::string, CallParameter, std::less<>>& parameters() const { return parameters_; }
+  const std::string& declares() const { return declares_; }
   const Names& gradients() const { return gradients_; }
   const Names& differentiable() const { return differentiable_; }
   const std::vector<PassedOn>& passed_on() const { return passed_on_; }
@@ -119,6 +122,7 @@ class CallDeclaration {
   CallParameter& declare(const std::string& parameter, CallSource source);
 
   std::map<std::string, CallParameter, std::less<>> parameters_;
+  std::string declares_;
   Names gradients_, differentiable_;
   std::vector<PassedOn> passed_on_;
   std::map<std::string, double, std::less<>> usual_;

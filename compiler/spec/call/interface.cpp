@@ -68,6 +68,7 @@ class InterfaceBuilder {
   CallInterface build(const Json& properties) {
     for (const auto& property : properties.items()) add_parameter(property.key());
     interface_.rows = untold_rows(seen_);
+    interface_.declares = declaration_.declares();
     return std::move(interface_);
   }
 

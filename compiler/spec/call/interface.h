@@ -50,8 +50,9 @@ struct CallInterface {
   OfParameters<std::vector<std::string>> dtypes;
   OfParameters<Presence> presences;
   OfParameters<std::vector<CallForm>> forms;
-  std::string alignment;                                  // the parameter; empty: there is none
-  std::vector<std::string> keywords;                      // that callers give
+  std::string alignment;              // the parameter; empty: there is none
+  std::vector<std::string> keywords;  // that callers give
+  std::string declares;               // the keyword whose text declares inputs beside `arguments`; empty: there is none
   std::vector<std::pair<std::string, std::string>> rows;  // symbols that no input tells, and the keyword that does
 
   const CallArgument* find(std::string_view name) const;

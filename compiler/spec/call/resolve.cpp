@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/spec/aliases.h"
+#include "compiler/spec/call/resolve_failures.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
@@ -19,50 +20,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// "a", "a or b", "a, b or c"
-std::string either(const Names& names) {
-  if (names.size() < 2) return names.empty() ? "" : names.front();
-  return fmt::format("{} or {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
-}
-
-std::string text_of_shape(const Names& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
-
-std::string text_of_sizes(const std::vector<int64_t>& shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-}
-
 bool is_number(std::string_view size) { return size.find_first_not_of("0123456789") == std::string_view::npos; }
 
 bool is_input(const CallArgument& entry) { return entry.argument.role == ArgumentRole::kInput; }
 
 Status refuse(std::string argument, std::string value, std::string allowed) {
   return Status(Code::kInvalidArgument, ErrorFields{std::move(argument), std::move(value), std::move(allowed), ""});
-}
-
-// The shapes that an argument may have, that of fewest axes first.
-std::string shapes_text(const CallInterface& interface, const CallArgument& entry) {
-  std::vector<Names> shapes;
-  for (const auto& [name, forms] : interface.forms) {
-    if (name != entry.argument.name) continue;
-    for (const CallForm& form : forms) shapes.push_back(form.shape);
-  }
-  if (shapes.empty()) shapes.push_back(entry.shape);
-  std::ranges::stable_sort(shapes, {}, &Names::size);
-  Names texts;
-  for (const Names& shape : shapes) texts.push_back(text_of_shape(shape));
-  return either(texts);
-}
-
-Status wrong_rank(std::string_view name, const GivenTensor& tensor, const std::string& allowed) {
-  const std::string shape = text_of_sizes(tensor.shape);
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} has rank {}, shape {}; it must be {}", name, tensor.shape.size(), shape, allowed),
-                {std::string(name), shape, allowed, ""});
-}
-
-Status wrong_dtype(std::string_view name, const GivenTensor& tensor, const std::string& allowed) {
-  return Status(Code::kInvalidArgument, fmt::format("{} has dtype {}; it must be {}", name, tensor.dtype, allowed),
-                {std::string(name), tensor.dtype, allowed, ""});
 }
 
 // Reads one call of a function.
@@ -74,6 +37,7 @@ class Resolution {
   Result<ResolvedCall> resolve() {
     instance_ = {{"op", function_.op}};
     HSTUJIT_RETURN_IF_ERROR(add_keywords());
+    HSTUJIT_RETURN_IF_ERROR(add_declared());
     for (const auto& [name, presence] : interface_.presences) add_presence(name, presence);
     for (const auto& [name, forms] : interface_.forms) HSTUJIT_RETURN_IF_ERROR(add_form(name, forms));
     for (const auto& [name, axes] : interface_.sizes) HSTUJIT_RETURN_IF_ERROR(add_size(name, axes));
@@ -88,6 +52,7 @@ class Resolution {
     }
     call.signature = call.spec->signature(function_.direction);
     call.instance = std::move(instance_);
+    find_declared(call.signature);
     HSTUJIT_RETURN_IF_ERROR(check_names(call.signature));
     for (const Argument& argument : call.signature) HSTUJIT_RETURN_IF_ERROR(check_tensor(call.signature, argument));
     return call;
@@ -104,20 +69,33 @@ class Resolution {
   // A default is left out, as in a config: what another parameter makes of it is not what was asked for.
   Status add_keywords() {
     for (const auto& [name, value] : given_.keywords.items()) {
-      if (!is_among(name, interface_.keywords)) {
-        Names allowed = interface_.keywords;
-        for (const auto& [symbol, keyword] : interface_.rows) allowed.push_back(keyword);
-        for (const CallArgument& entry : interface_.arguments)
-          if (is_input(entry)) allowed.push_back(entry.argument.name);
-        const std::vector<std::string_view> views(allowed.begin(), allowed.end());
-        return Status(Code::kInvalidArgument,
-                      fmt::format("{} has no argument {}{}; allowed: {}", function_.name(), quote(name),
-                                  did_you_mean(meant_names(name, views)), fmt::join(allowed, ", ")),
-                      {name, "", fmt::format("{}", fmt::join(allowed, ", ")), ""});
-      }
+      if (!is_among(name, interface_.keywords)) return no_argument(function_, name);
       if (value != default_of(name)) instance_[name] = value;
     }
     return {};
+  }
+
+  // Takes the tensors that the interface does not have, which a text may declare.
+  Status add_declared() {
+    const bool declares = !interface_.declares.empty() && instance_.contains(interface_.declares);
+    for (const auto& [name, tensor] : given_.tensors) {
+      const CallArgument* entry = interface_.find(name);
+      if (entry != nullptr && is_input(*entry)) continue;
+      if (!declares) return no_argument(function_, name);
+      undeclared_.emplace(name, &tensor);
+    }
+    return {};
+  }
+
+  // Finds them among the inputs of the instance, by name or by place.
+  void find_declared(const Signature& signature) {
+    for (const Argument& argument : signature) {
+      if (argument.role == ArgumentRole::kOutput || interface_.find(argument.name) != nullptr) continue;
+      const std::string place = fmt::format("{}[{}]", interface_.declares, declared_.size());
+      auto given = undeclared_.extract(argument.name);
+      if (given.empty()) given = undeclared_.extract(place);
+      declared_.emplace_back(argument.name, given.empty() ? nullptr : given.mapped());
+    }
   }
 
   bool is_any_given(const Names& names) const {
@@ -156,10 +134,8 @@ class Resolution {
       return {};
     }
     Names allowed;
-    for (const CallForm& form : forms) allowed.push_back(text_of_shape(form.shape));
-    const std::string has = text_of_sizes(shape), wanted = fmt::format("{}", fmt::join(allowed, " or "));
-    return Status(Code::kInvalidArgument, fmt::format("{} has the shape {}; it must be {}", name, has, wanted),
-                  {name, has, wanted, ""});
+    for (const CallForm& form : forms) allowed.push_back(call_shape_text(form.shape));
+    return wrong_shape(name, tensor->second, fmt::format("{}", fmt::join(allowed, " or ")));
   }
 
   bool is_on(const std::string& flag) const {
@@ -178,7 +154,7 @@ class Resolution {
     const CallArgument& entry = *interface_.find(axis->argument);
     const GivenTensor& tensor = given_.tensors.find(axis->argument)->second;
     if (tensor.shape.size() != entry.argument.shape.size())
-      return wrong_rank(axis->argument, tensor, shapes_text(interface_, entry));
+      return wrong_rank(axis->argument, tensor, call_shapes_text(interface_, entry));
     const int64_t size = tensor.shape[static_cast<size_t>(axis->axis)];
     const Json& rules = function_.properties[name];
     const int64_t least = rules["minimum"], most = rules["maximum"], step = rules.value("multipleOf", int64_t{1});
@@ -198,7 +174,7 @@ class Resolution {
     const GivenTensor& tensor = given_.tensors.find(*argument)->second;
     Names allowed;
     for (const Json& value : function_.properties[name]["enum"]) allowed.push_back(value.get<std::string>());
-    if (!is_among(tensor.dtype, allowed)) return wrong_dtype(*argument, tensor, either(allowed));
+    if (!is_among(tensor.dtype, allowed)) return wrong_dtype(*argument, tensor, either_of(allowed));
     instance_[name] = tensor.dtype;
     return {};
   }
@@ -232,6 +208,12 @@ class Resolution {
       if (find_argument(signature, name) < 0 && given_.has(name) && !deciding.contains(name))
         wrong.push_back(name + " is not used");
     }
+    for (const auto& [name, tensor] : declared_) {
+      taken.push_back(name);
+      if (tensor == nullptr) wrong.push_back(name + " is missing");
+    }
+    for (const auto& [name, tensor] : undeclared_)
+      wrong.push_back(fmt::format("{} is not declared in {}", name, interface_.declares));
     if (wrong.empty()) return {};
     const std::string allowed = fmt::format("{}", fmt::join(taken, ", "));
     return Status(
@@ -242,7 +224,9 @@ class Resolution {
 
   Status check_tensor(const Signature& signature, const Argument& argument) const {
     if (argument.role == ArgumentRole::kOutput || argument.kind != ArgumentKind::kTensor) return {};
-    const GivenTensor& tensor = given_.tensors.find(argument.name)->second;
+    const auto declared = std::ranges::find(declared_, argument.name, &Declared::first);
+    const GivenTensor& tensor =
+        declared != declared_.end() ? *declared->second : given_.tensors.find(argument.name)->second;
     if (tensor.dtype != to_string(argument.dtype)) {
       std::string wanted(to_string(argument.dtype));
       const int offsets = find_argument(signature, Semantic::kOffsets);
@@ -259,6 +243,9 @@ class Resolution {
   const CallInterface& interface_;
   const GivenCall& given_;
   Json instance_;
+  using Declared = std::pair<std::string, const GivenTensor*>;
+  std::vector<Declared> declared_;                                     // null: it is not given
+  std::map<std::string, const GivenTensor*, std::less<>> undeclared_;  // that are given
 };
 
 // The functions of one operator.

@@ -39,7 +39,8 @@ struct GivenTensor {
   std::string dtype;           // "bf16", or the name of any other type
 };
 
-// The arguments of a call, by name.
+// The arguments of a call, by name. An input that the text of CallInterface::declares declares may be given by its
+// place there, too: "operands[0]" is the first one.
 struct GivenCall {
   std::map<std::string, GivenTensor, std::less<>> tensors;
   std::set<std::string, std::less<>> numbers;  // inputs that are numbers

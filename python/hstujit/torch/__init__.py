@@ -23,6 +23,7 @@ _register.register_all()
 
 from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
 from ._attention import attention  # noqa: E402
+from ._operands import head, row, scalar, table  # noqa: E402
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
 from .functional_layer import *  # noqa: E402, F403
@@ -38,7 +39,11 @@ __all__ = [
     "STUStack",
     "attention",
     "generative_recommenders",
+    "head",
     "patch",
+    "row",
+    "scalar",
+    "table",
     "tzrec",
     "unpatch",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ import torch
 from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import fp32_precision, like_offsets
+from ._operands import Facts, Operand, Reads, declared, facts_of
 from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, text_of
 
@@ -28,15 +29,25 @@ def _mask_text(mask: str | Function) -> str:
     return text_of("mask", mask, (_BATCH, _HEAD_OF_MASK, _ROW, _COL), _OF_MASKS, is_condition=True)
 
 
-def _score_text(score: str | Function) -> str:
+def _score_text(score: str | Function, reads: Reads) -> tuple[str, tuple[str, ...]]:
+    """The text, and the kinds of the operands that it reads."""
     if isinstance(score, str):
-        return score
-    return text_of("score", score, (Term("x"), _BATCH, Term("head"), _ROW, _COL), _OF_SCORES, is_condition=False)
+        text = score
+        for operand in reads.named.values():
+            operand.read_in(text)
+    else:
+        terms = Term("x"), _BATCH, Term("head"), _ROW, _COL
+        text = text_of("score", score, terms, {**_OF_SCORES, **reads.named}, is_condition=False, reader=reads)
+    return text, reads.kinds()
+
+
+def _constant_text(score: str | Function, *named: Facts) -> tuple[str, tuple[str, ...]]:
+    return _score_text(score, Reads(named))
 
 
 # Mark what torch.compiler.assume_constant_result marks, which imports torch._dynamo: a text is part of a graph.
 _mask_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_score_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
+_constant_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def attention(
@@ -53,6 +64,7 @@ def attention(
     rab: torch.Tensor | None = None,
     attn_scale: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
+    operands: Mapping[str, torch.Tensor | Operand] | None = None,
     **parameters: Any,
 ) -> torch.Tensor:
     """Attention of each sequence over itself, with the score and the mask of docs/expressions.md.
@@ -69,6 +81,10 @@ def attention(
         num_targets: (B), targets at the end of each sequence.
         rab: (B, bias heads, max_seq_len, max_seq_len), added to the dot products before alpha.
         attn_scale: (L) or (1), fp32: factors of the rows, in place of the division.
+        operands: tensors that the score reads, by name: ``ts[row + 1]``. How it reads one says whether that has an
+            element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head`` and
+            ``scalar`` say it where that is not enough. A function asks for them by name. It may read tensors that are
+            around it, too, but in ``torch.compile``.
         parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``.
 
     A function is called once, with terms that stand for numbers: in each call of attention, or for each graph of
@@ -87,8 +103,19 @@ def attention(
         raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
     if mask is not None:
         parameters["mask"] = _mask_text(mask)
+    named = dict(operands or {})
     if score is not None:
-        parameters["score"] = _score_text(score)
+        facts = [facts_of(name, value, q, k.shape[0]) for name, value in named.items()]
+        if torch.compiler.is_dynamo_compiling():
+            parameters["score"], kinds = _constant_text(score, *facts)
+        else:
+            reads = Reads(facts, q, k.shape[0])
+            parameters["score"], kinds = _score_text(score, reads)
+            named.update(reads.tensors)
+        if named:
+            parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
+    elif named:
+        raise InvalidArgumentError(f"operands has {', '.join(named)}, and there is no score that reads them")
     parameters.setdefault("precision", fp32_precision())
     return _ops.hstu_attention(
         q,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch.autograd import forward_ad
 
 from .._calls import Call
 from ..errors import UnsupportedError
-from ._schema import by_name, defaults, operator_of, positional
+from ._schema import DECLARED, by_name, defaults, operator_of, positional
 from ._traced import Function as Operator
 
 below_autograd: Callable[[], Any] = torch._C._AutoDispatchBelowAutograd
@@ -68,7 +69,7 @@ class Derivative:
         ctx.mark_non_differentiable(*[output for name, output in results.items() if name not in self.gradients])
         ctx.set_materialize_grads(False)  # so that nothing is launched where no gradient is defined
         kept = [results[name] if name in made else None for name in self.saved_outputs]
-        ctx.save_for_backward(*[values[name] for name in self.saved], *kept)
+        ctx.save_for_backward(*[values[name] for name in self.saved], *kept, *(values.get(DECLARED) or ()))
         ctx.shapes = [(results[name].shape, results[name].dtype, results[name].device) for name in self.gradients]
         chosen = {name: value for name, value in chosen.items() if value != self.taken[name]}
         ctx.call = {name: values[name] for name in self.numbers}, parameters, chosen
@@ -84,16 +85,20 @@ class Derivative:
         return sizes
 
     def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A gradient for each input that was passed. ``needs`` says which are wanted."""
+        """A gradient for each input that was passed. ``needs`` says which are wanted, declared ones last."""
         given = dict(zip(self.outputs, grads))
         found = [given[name] for name in self.gradients]
         if all(gradient is None for gradient in found):
             return (None,) * len(needs)
         numbers, parameters, chosen = ctx.call
+        saved = ctx.saved_tensors
+        declared = saved[len(self.saved) + len(self.saved_outputs) :]
+        places = len(needs) - len(declared)
+        needs, wanted = needs[:places], needs[places:]
         for name in self.forward.interface.forward_only:
             if parameters[name] != self.usual[name]:
                 raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={parameters[name]}")
-        inputs = {**dict(zip((*self.saved, *self.saved_outputs), ctx.saved_tensors)), **numbers}
+        inputs = {**dict(zip((*self.saved, *self.saved_outputs), saved)), **numbers}
         for (output, name), gradient, shape in zip(self.gradients.items(), found, ctx.shapes):
             # A gradient that is not defined, beside others, is 0.
             given[output] = inputs[name] = _zeros(*shape) if gradient is None else gradient
@@ -115,11 +120,27 @@ class Derivative:
             if inputs[argument] is not None:
                 asked = parameters.get(parameter, self.taken[parameter])
                 chosen = {**chosen, parameter: bool(asked and needed.get(argument))}
+        if declared:
+            text = with_gradients(chosen[self.backward.interface.declares], wanted)
+            chosen = {**chosen, self.backward.interface.declares: text, DECLARED: [*declared]}
         results = self.compute(*[inputs.get(name, self.taken[name]) for name in self.order], **chosen)
         made = (results,) if isinstance(results, torch.Tensor) else results
         of_input = {name: made[place] for name, place in self.results.items()}
         of_input.update(passed)
-        return tuple([of_input.get(name) if is_needed else None for name, is_needed in needed.items()])
+        found = [of_input.get(name) if is_needed else None for name, is_needed in needed.items()]
+        of_declared = iter(made[len(self.backward.interface.outputs) :])
+        return *found, *(next(of_declared) if is_wanted else None for is_wanted in wanted)
+
+
+@functools.cache
+def with_gradients(text: str, wanted: tuple[bool, ...]) -> str:
+    """Declarations of operands, of which those that are wanted have the word ``grad``."""
+    declarations = []
+    for (head, words), is_wanted in zip(re.findall(r"(\w+\s*:\s*\w+)\s*(?:\(([^)]*)\))?", text), wanted):
+        kept = [word.strip() for word in words.split(",") if word.strip() not in ("", "grad")]
+        kept += ["grad"] if is_wanted else []
+        declarations.append(f"{head}({', '.join(kept)})" if kept else head)
+    return ", ".join(declarations)
 
 
 def _zeros(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -155,7 +176,10 @@ class Recorder:
 
         class Function(torch.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, run: Callable[..., Any], named: dict[str, Any], *inputs: Any) -> Any:
+            def forward(ctx: Any, run: Callable[..., Any], named: dict[str, Any], places: int, *given: Any) -> Any:
+                inputs = given[:places]
+                if len(given) > places:
+                    named = {**named, DECLARED: [*given[places:]]}
                 with below_autograd():
                     result = run(*inputs, **named)
                 rule.save(ctx, inputs, named, result)
@@ -163,18 +187,23 @@ class Recorder:
 
             @staticmethod
             def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-                return (None, None, *rule.gradients_of(ctx, ctx.needs_input_grad[2:], grads))
+                return (None, None, None, *rule.gradients_of(ctx, ctx.needs_input_grad[3:], grads))
 
         self.apply: Callable[..., Any] = Function.apply
+
+    def record(self, run: Callable[..., Any], named: dict[str, Any], inputs: tuple[Any, ...]) -> Any:
+        """Autograd looks at each argument, and not into a list."""
+        return self.apply(run, named, len(inputs), *inputs, *(named.get(DECLARED) or ()))
 
     def kernel(self, keyset: Any, *inputs: Any, **named: Any) -> Any:
         """The kernel for the dispatcher's autograd keys."""
         run = functools.partial(self.op.redispatch, keyset & torch._C._after_autograd_keyset)
-        if forward_ad._current_level >= 0 and any(map(_has_tangent, (*inputs, *named.values()))):
+        tensors = (*inputs, *(named.get(DECLARED) or ()))
+        if forward_ad._current_level >= 0 and any(map(_has_tangent, (*tensors, *named.values()))):
             raise UnsupportedError(f"{self.op} has no derivative in forward mode: jvp and dual tensors are not there")
-        if not (torch.is_grad_enabled() and any_requires_grad(*inputs)):
+        if not (torch.is_grad_enabled() and any_requires_grad(*tensors)):
             with below_autograd():
                 return run(*inputs, **named)
         if torch._C._are_functorch_transforms_active():
             raise UnsupportedError(f"{self.op} has no derivative under a transform of torch.func: torch.autograd has")
-        return self.apply(run, named, *inputs)
+        return self.record(run, named, inputs)

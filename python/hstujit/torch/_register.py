@@ -19,7 +19,7 @@ from ._autocast import autocast_of
 from ._autograd import Derivative, NoDerivative, Recorder, any_requires_grad, below_autograd
 from ._build import tag_caches
 from ._native import Library, native_library
-from ._schema import NAMESPACE, OPERATORS, by_name, operator_of, positional
+from ._schema import DECLARED, NAMESPACE, OPERATORS, by_name, operator_of, positional
 from ._traced import Function
 
 library = torch.library.Library(NAMESPACE, "FRAGMENT")
@@ -75,7 +75,7 @@ def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], po
             if kwargs[name] is None:  # which PyTorch takes for False, also where the default is True
                 raise InvalidArgumentError(f"{name} is None; it must be True or False")
         try:
-            tensors = (*args, *kwargs.values()) if kwargs else args
+            tensors = (*args, *kwargs.values(), *(kwargs.get(DECLARED) or ())) if kwargs else args
             if _is_anything_in_force() or torch._C._has_torch_function(tensors):
                 return run(*args, **kwargs)
             if not (torch.is_grad_enabled() and any_requires_grad(*tensors)):
@@ -83,7 +83,7 @@ def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], po
                     return run(*args, **kwargs)
             if torch._C._is_any_autocast_enabled() or not positional.isdisjoint(kwargs):
                 return run(*args, **kwargs)
-            return recorder().apply(run, kwargs, *args)
+            return recorder().record(run, kwargs, args)
         except Error:
             raise
         except RuntimeError as error:

@@ -9,6 +9,7 @@ import torch
 
 NAMESPACE = "hstujit"
 OPERATORS: Any = getattr(torch.ops, NAMESPACE)
+DECLARED = "operand_tensors"  # what the text ``operands`` declares, in its order
 
 
 def operator_of(name: str) -> Any:
@@ -32,4 +33,4 @@ def by_name(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
     return {**defaults(name), **dict(zip(positional(name), args)), **kwargs}
 
 
-__all__ = ["NAMESPACE", "OPERATORS", "by_name", "defaults", "operator_of", "positional"]
+__all__ = ["DECLARED", "NAMESPACE", "OPERATORS", "by_name", "defaults", "operator_of", "positional"]

@@ -14,6 +14,7 @@ from .._structs import UNKNOWN_INTEGER, DLTensor, Value
 from ..context import default_context
 from ..errors import InvalidArgumentError
 from ._dtypes import DTYPES, dlpack_type
+from ._schema import DECLARED
 
 
 class Function:
@@ -22,6 +23,7 @@ class Function:
     def __init__(self, interface: Interface) -> None:
         self.interface = interface
         self.tensors = [argument.name for argument in interface.inputs if argument.is_tensor]
+        self.lists_outputs = bool(interface.declares) and interface.direction == "backward"
         self.required = [name for name in self.tensors if name not in interface.optional]
 
     def call(self, values: Mapping[str, Any]) -> Call:
@@ -35,6 +37,8 @@ class Function:
         given = {a.name: values[a.name] for a in self.interface.inputs if values[a.name] is not None}
         tensors = {name: _described(given[name], fixed.get(name, set())) for name in self.tensors if name in given}
         numbers = {name: value for name, value in given.items() if name not in tensors}
+        for place, tensor in enumerate(values.get(DECLARED) or ()):
+            tensors[f"{self.interface.declares}[{place}]"] = _described(tensor, set())
         keywords = {parameter.name: values[parameter.name] for parameter in self.interface.parameters}
         rows = {keyword: 0 for _, keyword in self.interface.rows if values[keyword] is not None}
         return call_of(default_context(), self.interface, "cuda", Given(tensors, numbers, keywords, rows))
@@ -45,6 +49,9 @@ class Function:
         call = self.call(values)
         first = values[self.required[0]]
         inputs = call.signature.inputs
+        known = {argument.name for argument in (*self.interface.inputs, *self.interface.outputs)}
+        declared = [argument.name for argument in inputs if argument.name not in known]
+        values = {**values, **dict(zip(declared, values.get(DECLARED) or ()))}
         described = {a.name: _described(values[a.name], set()) for a in inputs if a.is_tensor}
         launch = (Value * len(call.signature))()
         for value, argument in zip(launch, call.signature):
@@ -68,13 +75,17 @@ class Function:
         # An output that this instance does not have is without elements.
         dtype = next(iter(made.values())).dtype
         every = tuple(made.get(a.name, first.new_empty(0, dtype=dtype)) for a in self.interface.outputs)
+        if self.lists_outputs:
+            return [*every, *(tensor for name, tensor in made.items() if name not in known)]
         return every if len(every) > 1 else every[0]
 
     def check_devices(self, values: Mapping[str, Any]) -> None:
         """Checks tensors whose addresses no kernel sees; others the library checks."""
         first = self.required[0]
-        for name in self.tensors:
-            value, like = values[name], values[first]
+        declared = enumerate(values.get(DECLARED) or ())
+        given = {name: values[name] for name in self.tensors} | {f"{DECLARED}[{at}]": tensor for at, tensor in declared}
+        like = values[first]
+        for name, value in given.items():
             if value is not None and like is not None and value.device != like.device:
                 raise InvalidArgumentError(
                     f"Expected all tensors to be on the same device, but {first} is on {like.device}, and {name} is on "

@@ -10,8 +10,10 @@ import inspect
 import linecache
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import torch
 
@@ -24,12 +26,12 @@ Names = Mapping[str, "Term"]
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """A sentence about what a function does with a term."""
 
 
-def _no_counterpart(name: str) -> _Refused:
-    return _Refused(f"`{name}` has no counterpart in a text{did_you_mean(name, _METHODS)} (docs/expressions.md)")
+def _no_counterpart(name: str) -> Refused:
+    return Refused(f"`{name}` has no counterpart in a text{did_you_mean(name, _METHODS)} (docs/expressions.md)")
 
 
 def _operation(name: str, *, swapped: bool = False) -> Callable[..., Term]:
@@ -47,15 +49,19 @@ class Term:
     def __repr__(self) -> str:
         return self._text
 
+    def _used(self) -> Term:
+        """The term as an operation takes it."""
+        return self
+
     def __bool__(self) -> NoReturn:
-        raise _Refused(
+        raise Refused(
             f"`{self._text}` has no value while the function is traced; `if`, `and`, `or`, `not`, `min`, `max` and "
             "comparisons in a row ask for one: write `torch.where`, `&`, `|`, `~`, `torch.minimum`, `torch.maximum` "
             "and one comparison in parentheses at a time"
         )
 
     def _has_no_value(self) -> NoReturn:
-        raise _Refused(f"`{self._text}` has no value while the function is traced")
+        raise Refused(f"`{self._text}` has no value while the function is traced")
 
     __int__ = __float__ = __index__ = __len__ = __iter__ = _has_no_value
     __add__, __radd__ = _operation("add"), _operation("add", swapped=True)
@@ -82,7 +88,7 @@ class Term:
     ) -> Term:
         name = getattr(function, "__name__", str(function))
         if name == "__getitem__":
-            raise _Refused("it reads a tensor at a place that the function computes, which a text cannot")
+            return reading(args[0])[args[1]]
         if name not in _METHODS:
             raise _no_counterpart(name)
         return _call(_METHODS[name], args, dict(kwargs or {}))
@@ -95,15 +101,44 @@ class Unavailable(Term):
         super().__init__(name)
         self._why = why
 
+    def _used(self) -> NoReturn:
+        raise Refused(f"`{self}` is not there: {self._why}")
+
+
+class Reader(Protocol):
+    def reading(self, value: torch.Tensor | Operand) -> Term | None: ...
+
+
+_reader: ContextVar[Reader | None] = ContextVar("reader", default=None)  # of the function that is traced
+
+
+def reading(value: torch.Tensor | Operand) -> Any:
+    """The term of a tensor that a function reads."""
+    if (reader := _reader.get()) is None:
+        raise Refused("it reads a tensor at a place that the function computes, which only a score can")
+    return reader.reading(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """A tensor, and the way in which a score reads it."""
+
+    kind: str  # "": how the score reads it says that
+    tensor: torch.Tensor
+
+    def __getitem__(self, index: Any) -> Term:
+        return reading(self)[index]
+
 
 def _term(value: Any) -> Term:
-    if isinstance(value, Unavailable):
-        raise _Refused(f"`{value}` is not there: {value._why}")
     if isinstance(value, Term):
-        return value
+        return value._used()
+    is_read = isinstance(value, Operand) or (isinstance(value, torch.Tensor) and _reader.get())
+    if is_read and (term := reading(value)) is not None:
+        return term._used()
     if isinstance(value, torch.Tensor):
         if value.dim() != 0 or value.requires_grad or value.device.type == "meta":
-            raise _Refused(
+            raise Refused(
                 f"it reads a tensor of shape {tuple(value.shape)}; a text has numbers: Python's, or those of tensors "
                 "without dimensions and without a gradient"
             )
@@ -114,7 +149,11 @@ def _term(value: Any) -> Term:
         return Term(str(value), _ATOM if value >= 0 else _SIGN)
     if isinstance(value, float) and math.isfinite(value):
         return Term(repr(value), _ATOM if math.copysign(1, value) > 0 else _SIGN)
-    raise _Refused(f"it computes with {shown(value)}; a text has finite numbers and conditions")
+    raise Refused(f"it computes with {shown(value)}; a text has finite numbers and conditions")
+
+
+def index_of(value: Any, of: str) -> str:
+    return _kind(value, False, of)._text
 
 
 def _kind(value: Any, is_condition: bool, of: str) -> Term:
@@ -122,7 +161,7 @@ def _kind(value: Any, is_condition: bool, of: str) -> Term:
     if term._is_condition != is_condition:
         wanted, found = ("conditions", "a number") if is_condition else ("numbers", "a condition")
         hint = "; `&` and `|` bind before comparisons, so put these in parentheses" if is_condition else ""
-        raise _Refused(f"{of} takes {wanted}, and `{term}` is {found}{hint}")
+        raise Refused(f"{of} takes {wanted}, and `{term}` is {found}{hint}")
     return term
 
 
@@ -153,7 +192,7 @@ def _minus(value: Any) -> Term:
 def _function(name: str, count: int = 1) -> Callable[..., Term]:
     def call(*args: Any) -> Term:
         if len(args) != count:
-            raise _Refused(f"`{name}` is given {len(args)} arguments; it takes {count}")
+            raise Refused(f"`{name}` is given {len(args)} arguments; it takes {count}")
         return Term(f"{name}({', '.join(_kind(value, False, f'`{name}`')._text for value in args)})")
 
     return call
@@ -162,14 +201,14 @@ def _function(name: str, count: int = 1) -> Callable[..., Term]:
 def _where(condition: Any, one: Any, other: Any) -> Term:
     chosen = [_term(one), _term(other)]
     if chosen[0]._is_condition != chosen[1]._is_condition:
-        raise _Refused(f"`where` chooses between `{chosen[0]}` and `{chosen[1]}`; both must be numbers, or conditions")
+        raise Refused(f"`where` chooses between `{chosen[0]}` and `{chosen[1]}`; both must be numbers, or conditions")
     texts = ", ".join(term._text for term in (_kind(condition, True, "`where`"), *chosen))
     return Term(f"where({texts})", is_condition=chosen[0]._is_condition)
 
 
 def _clamp(value: Any, min: Any = None, max: Any = None) -> Term:
     if min is None and max is None:
-        raise _Refused("`clamp` has neither a least nor a largest value")
+        raise Refused("`clamp` has neither a least nor a largest value")
     if min is None or max is None:
         return _function("max" if max is None else "min", 2)(value, min if max is None else max)
     return _function("clamp", 3)(value, min, max)
@@ -181,13 +220,13 @@ def _leaky_relu(value: Any, negative_slope: float = 0.01, inplace: bool = False)
 
 def _gelu(value: Any, approximate: str = "none") -> Term:
     if approximate != "none":
-        raise _Refused(f"`gelu` is approximated by {shown(approximate)}; a text has the exact one")
+        raise Refused(f"`gelu` is approximated by {shown(approximate)}; a text has the exact one")
     return _function("gelu")(value)
 
 
 def _divide(value: Any, divisor: Any, rounding_mode: str | None = None) -> Term:
     if rounding_mode not in (None, "floor"):
-        raise _Refused(f"`div` rounds by {shown(rounding_mode)}; allowed are None and 'floor'")
+        raise Refused(f"`div` rounds by {shown(rounding_mode)}; allowed are None and 'floor'")
     return _binary("//" if rounding_mode else "/", _PRODUCT)(value, divisor)
 
 
@@ -249,7 +288,7 @@ def _call(function: Callable[..., Term], args: Sequence[Any], kwargs: Mapping[st
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
-        raise _Refused(f"a call has arguments that a text has no place for: {error}") from None
+        raise Refused(f"a call has arguments that a text has no place for: {error}") from None
     return function(*args, **kwargs)
 
 
@@ -292,7 +331,13 @@ def _given_by_name(what: str, function: Callable[..., Any], by_place: Sequence[T
 
 
 def text_of(
-    what: str, function: Callable[..., Any], by_place: Sequence[Term], by_name: Names, *, is_condition: bool
+    what: str,
+    function: Callable[..., Any],
+    by_place: Sequence[Term],
+    by_name: Names,
+    *,
+    is_condition: bool,
+    reader: Reader | None = None,
 ) -> str:
     """
     The text of a function.
@@ -301,14 +346,18 @@ def text_of(
         what: the argument that the function is, for sentences.
         by_place: what the function is called with.
         by_name: what it may ask for besides, by the names of its further parameters.
+        reader: makes terms of tensors; None: the function reads none.
     """
     given = _given_by_name(what, function, by_place, by_name)
+    before = _reader.set(reader)
     try:
         result = _term(function(*by_place, **given))
         if result._is_condition != is_condition:
-            raise _Refused(f"it returns `{result}`, which is no {'condition' if is_condition else 'number'}")
-    except _Refused as refused:
+            raise Refused(f"it returns `{result}`, which is no {'condition' if is_condition else 'number'}")
+    except Refused as refused:
         line = _line_of(function, refused.__traceback__)
         name = getattr(function, "__name__", "a function")
         raise InvalidArgumentError(f"{what} is {name}{line}: {refused}") from None
+    finally:
+        _reader.reset(before)
     return result._text

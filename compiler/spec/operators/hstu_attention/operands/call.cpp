@@ -7,7 +7,8 @@ CallDeclaration& operand_call(CallDeclaration& call) {
       .presence("num_targets", "num_targets")
       .form("attn_scale")
       .wanted("drab", "rab")
-      .wanted("dattn_scale", "attn_scale");
+      .wanted("dattn_scale", "attn_scale")
+      .declares("operands");
 }
 
 CallDeclaration& operand_tensors(CallDeclaration& call) {

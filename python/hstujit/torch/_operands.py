@@ -1,0 +1,167 @@
+"""Operands: tensors that the score of attention reads, with their declarations (docs/expressions.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from .._words import shown
+from ..errors import InvalidArgumentError
+from ._arguments import integers_as
+from ._dtypes import NAMES
+from ._tracing import Operand, Refused, Term, index_of
+
+_PLACE = re.compile(r"(row|col)([+-]\d+)?|-?\d+\+(row|col)")  # of a row, without spaces
+Facts = tuple[str, str, int, bool, bool, bool]  # the arguments of a Readable; PyTorch has such constants in a graph
+
+
+def row(tensor: torch.Tensor) -> Operand:
+    """An operand with an element for each row of the batch: (L) or (L, heads)."""
+    return Operand("row", tensor)
+
+
+def table(tensor: torch.Tensor) -> Operand:
+    """An operand that is read at an index: (entries) or (entries, heads)."""
+    return Operand("table", tensor)
+
+
+def head(tensor: torch.Tensor) -> Operand:
+    """An operand with an element for each head: (heads)."""
+    return Operand("head", tensor)
+
+
+def scalar(tensor: torch.Tensor) -> Operand:
+    """An operand that is one number: () or (1)."""
+    return Operand("scalar", tensor)
+
+
+class Readable(Term):
+    """An operand in the text of a score. Which kind it is follows from how it is read."""
+
+    def __init__(self, name: str, kind: str, rank: int, is_of_rows: bool, is_of_heads: bool, is_one: bool) -> None:
+        super().__init__(name)
+        self._kind, self._rank, self._is_one = kind, rank, is_one
+        self._is_of_rows, self._is_of_heads = is_of_rows, is_of_heads
+        self._reads: list[str] = []  # the index of each, "" where there is none
+
+    def _used(self) -> Term:
+        if self._kind != "scalar" and not self._is_one:
+            raise Refused(f"it computes with the tensor `{self}`, of which it must read an element: `{self}[index]`")
+        return self._read("")
+
+    def __getitem__(self, index: Any) -> Term:
+        indices = list(index) if isinstance(index, tuple) else [index]
+        if len(indices) != self._rank:
+            raise Refused(f"it reads `{self}` at {len(indices)} indices; the tensor has {self._rank} axes")
+        places = [index_of(place, f"`{self}`") for place in indices]
+        if self._rank > 1 and places[1] != "head":
+            raise Refused(
+                f"it reads `{self}` at `{places[1]}` of its second axis, which is that of heads: `{self}[i, h]`"
+            )
+        is_head = self._rank == 1 and places[0] == "head"
+        is_read_so = self._kind == "head" or (not self._kind and self._is_of_heads)
+        return self._read("" if is_head and is_read_so else places[0])
+
+    def _read(self, index: str) -> Term:
+        self._reads.append(index)
+        return Term(f"{self}[{index}]" if index else repr(self))
+
+    def read_in(self, text: str) -> None:
+        """Finds where a text reads it."""
+        for found in re.finditer(rf"(?<![\w.]){re.escape(repr(self))}\b\s*(?!\s*[\w(])", text):
+            depth, end = 0, found.end()
+            for end in range(found.end(), len(text)):
+                depth += (text[end] in "[(") - (text[end] in "])")
+                if depth <= 0:
+                    break
+            self._reads.append(text[found.end() + 1 : end].replace(" ", ""))
+
+    def kind(self) -> str:
+        if self._kind:
+            return self._kind
+        if not self._reads:
+            raise InvalidArgumentError(f"operands has {self}, which the score does not read")
+        if not any(self._reads):
+            return "scalar" if self._is_one and not self._is_of_heads else "head"
+        is_row = all(_PLACE.fullmatch(index.replace(" ", "")) for index in self._reads)
+        return "row" if self._is_of_rows and is_row else "table"
+
+
+class Reads:
+    """The operands of one score: those that are named, and those that a function finds around it."""
+
+    def __init__(self, named: Iterable[Facts], q: torch.Tensor | None = None, rows: Any = 0) -> None:
+        self.named = {facts[0]: Readable(*facts) for facts in named}
+        self.tensors: dict[str, Operand] = {}  # that are found
+        self.found: dict[int, Readable] = {}
+        self.q, self.rows = q, rows
+
+    def reading(self, value: torch.Tensor | Operand) -> Term | None:
+        """The term of a tensor, None where that is a number."""
+        operand = value if isinstance(value, Operand) else Operand("", value)
+        tensor = operand.tensor
+        if self.q is None:
+            raise Refused("it reads a tensor that `operands` does not have, which torch.compile needs")
+        if operand is not value and tensor.dim() == 0 and not tensor.requires_grad and tensor.device != self.q.device:
+            return None
+        if id(tensor) not in self.found:
+            name = next(n for n in (f"operand{i}" for i in range(1000)) if n not in (*self.named, *self.tensors))
+            self.tensors[name] = operand
+            self.found[id(tensor)] = Readable(*facts_of(name, operand, self.q, self.rows))
+        return self.found[id(tensor)]
+
+    def kinds(self) -> tuple[str, ...]:
+        """Of all, the named ones first."""
+        return tuple(readable.kind() for readable in (*self.named.values(), *self.found.values()))
+
+
+def facts_of(name: str, value: torch.Tensor | Operand, q: torch.Tensor, rows: Any) -> Facts:
+    kind, tensor = (value.kind, value.tensor) if isinstance(value, Operand) else ("", value)
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
+    size = tensor.shape[0] if tensor.dim() > 0 else 1
+    is_of_heads, is_one = (tensor.dim() < 2 and _is(size, other, fixed=True) for other in (q.shape[1], 1))
+    return name, kind, tensor.dim(), _is(size, rows), is_of_heads, is_one
+
+
+def _is(size: Any, other: Any, *, fixed: bool = False) -> bool:
+    """Whether sizes are equal: of a graph, whose L is any, without a guard that L is not the size of a table.
+
+    Args:
+        fixed: the other one is a size that kernels are made for, so that a guard of it does not matter.
+    """
+    if torch.compiler.is_compiling():
+        from torch.fx.experimental.symbolic_shapes import has_static_value
+
+        is_static = has_static_value(size)
+        if is_static != has_static_value(other) and not (is_static and fixed):
+            return False
+    return any([size == other])  # asks for the value, which `bool` leaves to a graph
+
+
+def declared(
+    operands: Mapping[str, torch.Tensor | Operand], kinds: Iterable[str], q: torch.Tensor
+) -> tuple[str, list[torch.Tensor]]:
+    """The text of declarations, and the tensors as kernels read them."""
+    texts, tensors = [], []
+    for (name, value), kind in zip(operands.items(), kinds):
+        tensor = value.tensor if isinstance(value, Operand) else value
+        if tensor.dtype == torch.float64:
+            tensor = tensor.float()
+        elif tensor.dtype not in NAMES:
+            tensor = integers_as(name, tensor, torch.int64)
+        tensor = tensor.reshape(1) if tensor.dim() == 0 else tensor
+        words = [str(int(tensor.shape[0]))] if kind == "table" else []
+        words += [NAMES[tensor.dtype]] if tensor.dtype != torch.float32 else []
+        if tensor.dim() > 1:
+            words.append("heads" if int(tensor.shape[1]) == int(q.shape[1]) else f"heads={int(tensor.shape[1])}")
+        words += ["grad"] if tensor.requires_grad and torch.is_grad_enabled() else []
+        texts.append(f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}")
+        tensors.append(tensor)
+    return ", ".join(texts), tensors
+
+
+__all__ = ["Operand", "Reads", "declared", "facts_of", "head", "row", "scalar", "table"]
