@@ -5,10 +5,12 @@
 #
 #   tools/python_tests.sh BUILD                    build/release, for instance
 #   tools/python_tests.sh BUILD --all              also `pip install .`, which builds
+#   tools/python_tests.sh --environment            the environment alone, which takes no build
 #
 # PyPI's PyTorch is some 3 GB, which stay in build/python; TORCH is what pip is asked for.
 set -euo pipefail
-build=$(cd "$1" && pwd)
+build=
+[ "$1" = --environment ] || build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 environment=build/python
 torch=${TORCH:-torch==2.11.0}
@@ -21,15 +23,25 @@ python3 -m venv "$environment" 2>/dev/null || {
 pip() { "$environment/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 pip install "$torch" numpy ruff==0.17.6 mypy==2.4.1 auditwheel==6.8.2
 if [ "${2:-}" = --all ]; then pip install scikit-build-core==1.1.2; fi
-sources=(python tests/python tests/compatibility examples)
-"$environment/bin/ruff" check "${sources[@]}"
-"$environment/bin/ruff" format --check "${sources[@]}"
-"$environment/bin/mypy"
+[ -n "$build" ] || exit 0
+
+# One thread, as what follows up to the tests.
+look_at_sources() {
+  local sources=(python tests/python tests/compatibility examples)
+  "$environment/bin/ruff" check "${sources[@]}" && "$environment/bin/ruff" format --check "${sources[@]}" &&
+    "$environment/bin/mypy"
+}
+look_at_sources >"$build/python-sources.log" 2>&1 &
+looking=$!
 
 wheels=$build/wheels
 cmake -DBUILD="$build" -DPREFIX="$build/wheel-prefix" -P tests/python/install_prefix.cmake
 rm -rf "$wheels"
 "$environment/bin/python" tools/wheels.py --prefix "$build/wheel-prefix" --out "$wheels"
+looked=0
+wait "$looking" || looked=$?
+cat "$build/python-sources.log"
+[ "$looked" = 0 ] || exit "$looked"
 pip uninstall --yes hstujit hstujit-host
 pip install --no-index --no-deps "$wheels"/*.whl
 
