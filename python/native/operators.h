@@ -10,7 +10,7 @@
 namespace hstujit::torch {
 
 inline constexpr int kMaxArguments = 64;  // of a schema, and of a launch
-inline constexpr int kMaxOutputs = 16;    // of a schema, and of a launch
+inline constexpr int kMaxOutputs = 32;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
 
 struct Tensor {

@@ -21,65 +21,18 @@ constexpr std::string_view kDoc = "what the score reads", kGradientDoc = "gradie
                            kBeforeDoc = "what the gradient is added to";
 constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar"};
 
-// Arguments of the operators that attend, in alphabetical order: a launch has each once.
-constexpr std::string_view kArguments[] = {"alpha",
-                                           "attn",
-                                           "attn_scale",
-                                           "bias",
-                                           "dattn",
-                                           "dattn_scale",
-                                           "dattn_scale_before",
-                                           "dbias",
-                                           "dinput_norm_bias",
-                                           "dinput_norm_weight",
-                                           "dk",
-                                           "dout",
-                                           "doutput_norm_bias",
-                                           "doutput_norm_weight",
-                                           "doutput_weight",
-                                           "dq",
-                                           "drab",
-                                           "drab_before",
-                                           "dropout_ratio",
-                                           "du",
-                                           "duvqk_bias",
-                                           "duvqk_weight",
-                                           "dv",
-                                           "dweight",
-                                           "dx",
-                                           "eps",
-                                           "full_k",
-                                           "full_v",
-                                           "hidden_states",
-                                           "input_norm_bias",
-                                           "input_norm_weight",
-                                           "k",
-                                           "k_cache",
-                                           "kv_caching_offsets",
-                                           "max_delta_len",
-                                           "max_seq_len",
-                                           "normed_x",
-                                           "num_targets",
-                                           "offset",
-                                           "out",
-                                           "output_norm_bias",
-                                           "output_norm_weight",
-                                           "output_weight",
-                                           "q",
-                                           "rab",
-                                           "scaling_seqlen",
-                                           "seed",
-                                           "seed_tensor",
-                                           "seq_offsets",
-                                           "seq_offsets_q",
-                                           "u",
-                                           "uvqk",
-                                           "uvqk_bias",
-                                           "uvqk_weight",
-                                           "v",
-                                           "v_cache",
-                                           "weight",
-                                           "y"};
+// Arguments and parameters of the operators that attend, in alphabetical order: a call has each name once.
+constexpr std::string_view kTaken =
+    "adds_gradients alignment alpha attn attn_dim attn_scale backward_head_groups bias causal concat_u concat_x "
+    "contextual_seq_len dattn dattn_scale dattn_scale_before dbias dinput_norm_bias dinput_norm_weight dk dout "
+    "doutput_norm_bias doutput_norm_weight doutput_weight dq drab drab_before dropout dropout_ratio dtype du "
+    "duvqk_bias duvqk_weight dv dweight dx eps full_k full_mask full_v group_norm heads hidden_dim hidden_states "
+    "input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers mask max_attn_len "
+    "max_delta_len max_seq_len min_full_attn_seq_len mul_u_activation n norm normed_x num_targets offset "
+    "offsets_dtype op operands out output_norm_bias output_norm_weight output_weight precision q rab rab_heads "
+    "recompute_attn recompute_normed_x recompute_uvqk recompute_y residual scaling_seqlen score seed seed_tensor "
+    "seq_offsets seq_offsets_q silu_columns silu_u sla_k1 sla_k2 target_group_size training typical_rows u uvqk "
+    "uvqk_bias uvqk_weight v v_cache weight weight_dtype width y";
 
 const OperandKind* kind_of(std::string_view name) {
   for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind()}) {
@@ -190,9 +143,9 @@ class OperandParser {
     if (operands_.size() == kMaxOwnOperands)
       return fail(column, fmt::format("{} is one operand too many; allowed: up to {}", shown, kMaxOwnOperands));
     const bool of_language = is_score_word(name);
-    if (of_language || std::ranges::find(kArguments, name) != std::end(kArguments)) {
+    if (of_language || is_among(name, split(kTaken, ' '))) {
       return fail(column, fmt::format("\"{}\" is {}; allowed: another name", shown,
-                                      of_language ? "a word of expressions" : "an argument of operators that attend"));
+                                      of_language ? "a word of expressions" : "a parameter of operators that attend"));
     }
     for (const Operand& other : operands_) {
       const std::string mine = "d" + std::string(name);
