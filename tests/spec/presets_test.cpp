@@ -120,11 +120,11 @@ TEST(Presets, AreTheFormulasOfTheirSources) {
   for (const auto& file : std::filesystem::directory_iterator(source_path("/examples/presets"))) {
     const auto config = load_config(file.path());
     ASSERT_TRUE(config.ok()) << config.status().message();
-    for (const InstancePtr& instance : config->instances) {
-      SCOPED_TRACE(instance->name);
-      ASSERT_TRUE(kScores.contains(instance->name) || kMasks.contains(instance->name)) << "no formula";
-      seen.insert(instance->name);
-      compare(instance->name, static_cast<const AttentionSpec&>(*instance->spec), (*instance->max_seq_lens.begin()));
+    for (const Instance& instance : config->instances) {
+      SCOPED_TRACE(instance.name);
+      ASSERT_TRUE(kScores.contains(instance.name) || kMasks.contains(instance.name)) << "no formula";
+      seen.insert(instance.name);
+      compare(instance.name, static_cast<const AttentionSpec&>(*instance.spec), (*instance.max_seq_lens.begin()));
     }
   }
   EXPECT_EQ(seen.size(), kScores.size() + kMasks.size());
