@@ -67,9 +67,9 @@ class SitePrinter {
     }
     text += fmt::format(
         "struct ScoreSites {{\n"
-        "  static constexpr int kTables = {}, kOthers = {}, kMostEntries = {};\n"
+        "  static constexpr int kTables = {}, kOthers = {}, kMostEntries = {}, kSites = {};\n"
         "  static constexpr bool kSumsHeads = {};\n",
-        sums_.tables, sums_.others, sums_.most_entries, sums_.sums_heads);
+        sums_.tables, sums_.others, sums_.most_entries, sites_.size() + summed_sites_.size(), sums_.sums_heads);
     return text + visitor("for_each_operand", operands_) + visitor("for_each_head_sum", head_sums) +
            visitor("for_each_site", sites_) + visitor("for_each_summed_site", summed_sites_) + "};\n";
   }

@@ -377,6 +377,7 @@ inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
 #include "common/pack.cuh"
 #include "common/precise.cuh"
 #include "common/rounded_to.cuh"
+#include "common/wide_to_float.cuh"
 
 template <int kBytes>
 void cp_async(u32 destination, const void* source, bool valid) {

@@ -117,6 +117,37 @@ TEST(TextScore, Hopper) {
   emulate(reads, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"), lengths);
 }
 
+// Where they spilled, no candidate of the template would be taken.
+TEST(TextScore, SumsOfTablesSpillNothing) {
+  const auto nvrtc = Nvrtc::open();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  const Json reads = {
+      {"operands", "ts: row(int64), pos_w: table(2047, grad), ts_w: table(129, grad)"},
+      {"score", "silu(x + pos_w[col - row + 1023] + ts_w[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"}};
+  const DeviceSpec device = *known_device("sm_90a");
+  for (const int64_t width : {64, 128}) {
+    SCOPED_TRACE(width);
+    const OpSpecPtr spec = make_spec(with(with(base(), reads), {{"attn_dim", width}, {"hidden_dim", width}}));
+    const auto kernel =
+        emit_kernel(*spec, Direction::kBackward,
+                    *heuristic_config(*spec, Direction::kBackward, device, {.max_seq_len = 1024}), device);
+    ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    std::string log;
+    const auto output =
+        compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+    ASSERT_TRUE(output.ok()) << output.status().message() << log;
+    int checked = 0;
+    for (const FollowingKernel& following : kernel->plan.following) {
+      if (following.function != "site_gradients") continue;
+      const auto resources = resources_from_log(output->log, following.kernel_name);
+      ASSERT_TRUE(resources.ok()) << resources.status().message();
+      EXPECT_EQ(resources->spill_store_bytes, 0);
+      ++checked;
+    }
+    EXPECT_EQ(checked, 1);
+  }
+}
+
 TEST(TextScore, KernelsCompile) {
   const auto nvrtc = Nvrtc::open();
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();

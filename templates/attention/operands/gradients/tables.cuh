@@ -54,13 +54,13 @@ class SiteSums {
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
         Fragment<Spec> own = fragment;
-        make_unknown(own.row);
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
+          if (e % kLoadedTogether == 0) make_unknown(own);
           const auto at = [=] { return own.pair(j, e, sequence_, tile.head); };
           const float slope = decltype(of)::slope(scores[0][j][e], at, params_) * of_half(factors, e / 2);
           sums[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
-          make_unknown(sums[j][e]);
+          operand_gradients::make_unknown(sums[j][e]);
         }
       }
     };
@@ -92,6 +92,15 @@ class SiteSums {
   }
 
  private:
+  // What is read for a pair is not kept for another site.
+  static __device__ __forceinline__ void make_unknown(Fragment<Spec>& fragment) {
+    operand_gradients::make_unknown(fragment.row);
+    operand_gradients::make_unknown(fragment.column);
+  }
+
+  // Pairs whose loads may wait at a time: with many sites they need more registers.
+  static constexpr int kLoadedTogether = ScoreSites::kSites > 4 ? 1 : 4;
+
   static __device__ __forceinline__ void clear_terms(Terms& terms) {
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -121,12 +130,12 @@ class SiteSums {
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
       Fragment<Spec> own = fragment;
-      make_unknown(own.row);
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
+        if (e % kLoadedTogether == 0) make_unknown(own);
         const auto at = [=] { return own.pair(j, e, sequence_, head); };
         entries[j][e] = static_cast<u32>(Site::entry(scores[0][j][e], at, params_));
-        make_unknown(entries[j][e]);
+        operand_gradients::make_unknown(entries[j][e]);
       }
     }
     scatter_.add(terms, entries, memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries);
