@@ -11,6 +11,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/instance_reader.h"
 #include "compiler/spec/program.h"
+#include "compiler/spec/step_json.h"
 #include "compiler/support/file_kind.h"
 #include "compiler/support/files.h"
 #include "compiler/support/read_limits.h"
@@ -69,7 +70,7 @@ void check_default_not_taken(std::string_view name, const InstanceEntry::Members
     entries.push_back(Json::object());
   } else {
     for (const std::string_view op : operator_names()) {
-      if (is_entry_field(op, name)) entries.push_back({{"op", op}});
+      if (is_entry_field(op, name)) entries.push_back(step_json(op, {}));
     }
   }
   std::vector<Mistake> first;

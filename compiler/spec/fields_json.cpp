@@ -9,6 +9,7 @@
 
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/step_json.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
@@ -232,7 +233,7 @@ Json write_slots(const FieldSlots& slots) {
 }
 
 Json operator_json_of(std::string_view op, const FieldSlots& params) {
-  Json json = {{"op", op}};
+  Json json = step_json(op, {});
   json.update(write_slots(params));
   return json;
 }

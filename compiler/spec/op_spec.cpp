@@ -9,6 +9,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/operator_table.h"
+#include "compiler/spec/step_json.h"
 #include "compiler/support/json.h"
 #include "compiler/support/text.h"
 
@@ -113,7 +114,7 @@ Status unknown_operator(const std::string& place, const Json& value) {
 Json operator_schema(std::string_view op) { return find_operator(op)->schema(); }
 
 Result<OpSpecPtr> smallest_op_spec(std::string_view op) {
-  Json instance = {{"op", op}};
+  Json instance = step_json(op, {});
   const Json schema = operator_schema(op);
   for (const Json& required : schema["required"]) {
     const auto& name = required.get_ref<const std::string&>();

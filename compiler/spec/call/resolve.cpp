@@ -11,6 +11,7 @@
 #include "compiler/spec/aliases.h"
 #include "compiler/spec/call/resolve_failures.h"
 #include "compiler/spec/mistakes.h"
+#include "compiler/spec/step_json.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
@@ -35,7 +36,7 @@ class Resolution {
       : function_(function), interface_(function.interface), given_(given) {}
 
   Result<ResolvedCall> resolve() {
-    instance_ = {{"op", function_.op}};
+    instance_ = step_json(function_.op, {});
     HSTUJIT_RETURN_IF_ERROR(add_keywords());
     HSTUJIT_RETURN_IF_ERROR(add_declared());
     for (const auto& [name, presence] : interface_.presences) add_presence(name, presence);

@@ -5,6 +5,7 @@
 #include "compiler/spec/operators/stu_layer/input_steps.h"
 #include "compiler/spec/operators/stu_layer/output_steps.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -32,11 +33,10 @@ void add_cache(ProgramBuilder& program, const std::string& side, const OpSpecPtr
 
 // Null where there are mistakes.
 OpSpecPtr concat_of(const CachedStuLayerParams& params, int64_t width, const std::string& path, Mistakes& mistakes) {
-  return parse_op_spec({{"op", "concat_2d_jagged"},
-                        {"width", width},
-                        {"dtype", to_string(params.dtype)},
-                        {"offsets_dtype", to_string(params.offsets_dtype)},
-                        {"dense_right", true}},
+  return parse_op_spec(step_json("concat_2d_jagged", {{"width", width},
+                                                      {"dtype", to_string(params.dtype)},
+                                                      {"offsets_dtype", to_string(params.offsets_dtype)},
+                                                      {"dense_right", true}}),
                        path, mistakes);
 }
 

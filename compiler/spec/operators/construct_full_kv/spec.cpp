@@ -4,6 +4,7 @@
 // Forward: k_cache (Ll, H*Dqk), delta_k (B*delta_size, H*Dqk), kv_caching_offsets (B+1), delta_size (int), v_cache
 // (Ll, H*Dv), delta_v (B*delta_size, H*Dv), full_k (L, H*Dqk), full_v (L, H*Dv).
 #include "compiler/spec/operators/update_kv_cache/kv_program.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -22,7 +23,7 @@ std::map<std::string, ProgramValue> operands(const std::string& side) {
 
 OpSpecPtr parse_construct_full_kv(const Json& json, const std::string& path, Mistakes& mistakes) {
   return parse_kv_program("construct_full_kv", json, path, mistakes,
-                          {{"op", "concat_2d_jagged"}, {"dense_right", true}}, operands);
+                          step_json("concat_2d_jagged", {{"dense_right", true}}), operands);
 }
 Json schema_construct_full_kv() { return fields_schema<KvParams>(); }
 

@@ -6,6 +6,7 @@
 #include "compiler/spec/operators/stu_layer/input_steps.h"
 #include "compiler/spec/read_params.h"
 #include "compiler/spec/row_spec.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -60,17 +61,15 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
     return product_of(params, op, k, n, params.dtype, params.precision);
   };
-  steps.norm_ = spec({{"op", params.norm},
-                      {"width", params.width},
-                      {"dtype", dtype},
-                      {"weight_dtype", to_string(params.weight_dtype)}});
+  steps.norm_ = spec(step_json(
+      params.norm, {{"width", params.width}, {"dtype", dtype}, {"weight_dtype", to_string(params.weight_dtype)}}));
   Json projection = product("addmm", params.width, columns), of_u = product("addmm", params.width, v);
   projection["input"] = of_u["input"] = params.uvqk_bias ? "vector" : "none";
   projection["silu_columns"] = v;
   steps.projection_ = spec(projection);
   if (params.training) {
     steps.projection_of_u_ = spec(of_u);
-    steps.silu_ = spec({{"op", "silu"}, {"width", v}, {"dtype", dtype}});
+    steps.silu_ = spec(step_json("silu", {{"width", v}, {"dtype", dtype}}));
     steps.u_ = {0, v, nullptr, nullptr};
     steps.rest_ = {v, columns - v, nullptr, nullptr};
     for (Part* const part : {&steps.u_, &steps.rest_}) {

@@ -6,6 +6,7 @@
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/row_spec.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -77,12 +78,11 @@ OpSpecPtr parse_norm_attention(const Json& json, const std::string& path, Mistak
   norm.bias = norm.bias && has_bias;
   if (!norm.weight && !norm.bias) norm.weight_dtype = NormParams().weight_dtype;
 
-  Json step = {{"op", norm.norm},
-               {"width", width_of(*params)},
-               {"dtype", to_string(params->dtype)},
-               {"weight_dtype", to_string(norm.weight_dtype)},
-               {"alignment", params->alignment},
-               {"weight", norm.weight}};
+  Json step = step_json(norm.norm, {{"width", width_of(*params)},
+                                    {"dtype", to_string(params->dtype)},
+                                    {"weight_dtype", to_string(norm.weight_dtype)},
+                                    {"alignment", params->alignment},
+                                    {"weight", norm.weight}});
   if (has_bias) step["bias"] = norm.bias;
   const OpSpecPtr norm_spec = parse_op_spec(step, path, mistakes);
   if (norm_spec == nullptr) return nullptr;
@@ -96,7 +96,7 @@ Json schema_norm_attention() {
 }
 
 Json NormAttentionSpec::to_json() const {
-  Json json = {{"op", "norm_attention"}};
+  Json json = step_json("norm_attention", {});
   json.update(fields_to_json(attention_));
   json.update(fields_to_json(norm_));
   return json;

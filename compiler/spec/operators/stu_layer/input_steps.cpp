@@ -8,6 +8,7 @@
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -60,7 +61,8 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
     return made;
   };
   const std::string dtype(to_string(attention.dtype));
-  Json norm = {{"op", stu.norm}, {"width", stu.width}, {"dtype", dtype}, {"weight_dtype", to_string(stu.weight_dtype)}};
+  Json norm =
+      step_json(stu.norm, {{"width", stu.width}, {"dtype", dtype}, {"weight_dtype", to_string(stu.weight_dtype)}});
   steps.norm_ = spec(norm);
   norm["residual"] = true;
   steps.norm_of_residual_ = spec(norm);
@@ -79,7 +81,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   Json wgrad = product("addmm_wgrad", stu.width, columns);
   wgrad["bias"] = input.uvqk_bias;
   steps.projection_wgrad_ = spec(wgrad);
-  steps.silu_ = spec({{"op", "silu"}, {"width", widths.v}, {"dtype", dtype}});
+  steps.silu_ = spec(step_json("silu", {{"width", widths.v}, {"dtype", dtype}}));
   steps.attention_ = std::make_shared<HstuAttentionSpec>(attention);
   if (!whole) return std::nullopt;
 

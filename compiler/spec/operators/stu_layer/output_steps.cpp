@@ -4,6 +4,7 @@
 
 #include "compiler/spec/fields_json.h"
 #include "compiler/spec/mistakes.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -43,19 +44,18 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   }
   const auto spec = [&](const Json& json) { return parse_op_spec(json, path, mistakes); };
   const std::string dtype(to_string(gate.dtype));
-  steps.gate_ = spec({{"op", "hstu_norm_mul_dropout"},
-                      {"width", steps.v_},
-                      {"dtype", dtype},
-                      {"weight_dtype", to_string(stu.weight_dtype)},
-                      {"norm", stu.norm},
-                      {"group_norm", output.group_norm},
-                      {"heads", output.group_norm ? gate.heads : 1},
-                      {"mul_u_activation", gate.mul_u_activation},
-                      {"silu_u", gate.silu_u},
-                      {"concat_u", output.concat_u},
-                      {"concat_x", output.concat_x},
-                      {"dropout", output.dropout},
-                      {"seed_tensor", output.seed_tensor}});
+  steps.gate_ = spec(step_json("hstu_norm_mul_dropout", {{"width", steps.v_},
+                                                         {"dtype", dtype},
+                                                         {"weight_dtype", to_string(stu.weight_dtype)},
+                                                         {"norm", stu.norm},
+                                                         {"group_norm", output.group_norm},
+                                                         {"heads", output.group_norm ? gate.heads : 1},
+                                                         {"mul_u_activation", gate.mul_u_activation},
+                                                         {"silu_u", gate.silu_u},
+                                                         {"concat_u", output.concat_u},
+                                                         {"concat_x", output.concat_x},
+                                                         {"dropout", output.dropout},
+                                                         {"seed_tensor", output.seed_tensor}}));
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
     return product_of(stu, op, k, n, gate.dtype, gate.precision);
   };

@@ -14,6 +14,7 @@
 #include "compiler/spec/operators/hstu_norm_mul_dropout/spec.h"
 #include "compiler/spec/program.h"
 #include "compiler/spec/row_spec.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -189,12 +190,11 @@ inline void refuse_heads(int64_t heads, std::string_view what, std::string_view 
 // A product among a layer's steps, addmm or addmm_wgrad, from k columns to n.
 inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype,
                        MatmulPrecision precision) {
-  return {{"op", op},
-          {"k", k},
-          {"n", n},
-          {"dtype", to_string(dtype)},
-          {"precision", to_string(precision)},
-          {"typical_rows", stu.typical_rows}};
+  return step_json(op, {{"k", k},
+                        {"n", n},
+                        {"dtype", to_string(dtype)},
+                        {"precision", to_string(precision)},
+                        {"typical_rows", stu.typical_rows}});
 }
 
 }  // namespace hstujit

@@ -4,6 +4,7 @@
 // Forward: k (L, H*Dqk), kv_caching_offsets (B+1), delta_offsets (B+1), v (L, H*Dv), k_cache (Ll, H*Dqk), v_cache
 // (Ll, H*Dv).
 #include "compiler/spec/operators/update_kv_cache/kv_program.h"
+#include "compiler/spec/step_json.h"
 
 namespace hstujit {
 
@@ -21,7 +22,7 @@ std::map<std::string, ProgramValue> operands(const std::string& side) {
 }  // namespace
 
 OpSpecPtr parse_update_kv_cache(const Json& json, const std::string& path, Mistakes& mistakes) {
-  return parse_kv_program("update_kv_cache", json, path, mistakes, {{"op", "split_2d_jagged"}, {"left_only", true}},
+  return parse_kv_program("update_kv_cache", json, path, mistakes, step_json("split_2d_jagged", {{"left_only", true}}),
                           operands);
 }
 Json schema_update_kv_cache() { return fields_schema<KvParams>(); }
