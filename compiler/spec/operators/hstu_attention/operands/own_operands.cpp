@@ -9,6 +9,7 @@
 
 #include "compiler/expression/parse.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/params.h"
 #include "compiler/support/suggest.h"
 #include "compiler/support/text.h"
 
@@ -21,18 +22,22 @@ constexpr std::string_view kDoc = "what the score reads", kGradientDoc = "gradie
                            kBeforeDoc = "what the gradient is added to";
 constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar"};
 
-// Arguments and parameters of the operators that attend, in alphabetical order: a call has each name once.
+// Arguments of the operators that attend, and parameters that attention has not, in alphabetical order: a call has each
+// name once.
 constexpr std::string_view kTaken =
-    "adds_gradients alignment alpha attn attn_dim attn_scale backward_head_groups bias causal concat_u concat_x "
-    "contextual_seq_len dattn dattn_scale dattn_scale_before dbias dinput_norm_bias dinput_norm_weight dk dout "
-    "doutput_norm_bias doutput_norm_weight doutput_weight dq drab drab_before dropout dropout_ratio dtype du "
-    "duvqk_bias duvqk_weight dv dweight dx eps full_k full_mask full_v group_norm heads hidden_dim hidden_states "
-    "input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers mask max_attn_len "
-    "max_delta_len max_seq_len min_full_attn_seq_len mul_u_activation n norm normed_x num_targets offset "
-    "offsets_dtype op operands out output_norm_bias output_norm_weight output_weight precision q rab rab_heads "
-    "recompute_attn recompute_normed_x recompute_uvqk recompute_y residual scaling_seqlen score seed seed_tensor "
-    "seq_offsets seq_offsets_q silu_columns silu_u sla_k1 sla_k2 target_group_size training typical_rows u uvqk "
-    "uvqk_bias uvqk_weight v v_cache weight weight_dtype width y";
+    "adds_gradients alpha attn backward_head_groups bias concat_u concat_x dattn dattn_scale_before dbias "
+    "dinput_norm_bias dinput_norm_weight dk dout doutput_norm_bias doutput_norm_weight doutput_weight dq "
+    "drab_before dropout dropout_ratio du duvqk_bias duvqk_weight dv dweight dx eps full_k full_v group_norm "
+    "hidden_states input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers "
+    "max_delta_len max_seq_len mul_u_activation n norm normed_x offset op out output_norm_bias output_norm_weight "
+    "output_weight q rab recompute_attn recompute_normed_x recompute_uvqk recompute_y residual scaling_seqlen "
+    "seed seed_tensor seq_offsets seq_offsets_q silu_columns silu_u training typical_rows u uvqk uvqk_bias "
+    "uvqk_weight v v_cache weight weight_dtype width y";
+
+bool is_taken(std::string_view name) {
+  const auto fields = field_names<HstuAttentionParams>();
+  return std::ranges::find(fields, name) != fields.end() || is_among(name, split(kTaken, ' '));
+}
 
 const OperandKind* kind_of(std::string_view name) {
   for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind()}) {
@@ -143,7 +148,7 @@ class OperandParser {
     if (operands_.size() == kMaxOwnOperands)
       return fail(column, fmt::format("{} is one operand too many; allowed: up to {}", shown, kMaxOwnOperands));
     const bool of_language = is_score_word(name);
-    if (of_language || is_among(name, split(kTaken, ' '))) {
+    if (of_language || is_taken(name)) {
       return fail(column, fmt::format("\"{}\" is {}; allowed: another name", shown,
                                       of_language ? "a word of expressions" : "a parameter of operators that attend"));
     }
