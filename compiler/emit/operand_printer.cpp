@@ -35,9 +35,10 @@ std::string slope_function(std::string_view name, const std::string& region) {
 }
 
 std::string print_tensor(const Operand& operand, std::string_view name, const std::string& argument) {
-  std::string text = fmt::format("    struct {} {{\n", name) + member_function("auto", "data", argument);
+  const std::string member = operand.member(argument);
+  std::string text = fmt::format("    struct {} {{\n", name) + member_function("auto", "data", member);
   for (const std::string_view stride : operand.kind->strides(operand))
-    text += member_function("i64", stride, fmt::format("{}_{}", argument, stride));
+    text += member_function("i64", stride, fmt::format("{}_{}", member, stride));
   return text + "    };\n";
 }
 

@@ -207,7 +207,7 @@ CExpression RegionPrinter::compare(arith::CmpIOp op) {
 
 // <kind>_element of templates/attention/operands/<kind>.cuh. The type of 16-bit floats is an argument of its own.
 CExpression RegionPrinter::read(hstu::ReadOp op) {
-  const std::string name = "params." + op.getOperand().str();
+  const std::string name = "params.score_" + op.getOperand().str();  // Operand::member
   std::vector<CExpression> arguments = {{"pair"}};
   if (op.getDtype().isBF16()) arguments.push_back({"Bf16()"});
   if (op.getDtype().isF16()) arguments.push_back({"Fp16()"});

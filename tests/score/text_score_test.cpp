@@ -13,15 +13,16 @@ namespace {
 
 const Json kExact = {{"dtype", "fp32"}, {"precision", "ieee"}};
 
-// What texts read: integers beside tables that are left on both sides, with and without heads, and the rest.
+// What texts read: integers beside tables that are left on both sides, with and without heads, and the rest. Some
+// have names that kernels have for something else.
 const Json kOperands = {
     {"operands",
-     "ts: row(int64), near: table(40, grad), far: table(12, bf16, heads, grad), slope: head(grad), gain: "
-     "scalar(grad), gate: row(heads, grad), days: table(9, int32), shift: row(bf16, grad)"},
+     "ts: row(int64), near: table(40, grad), far: table(12, bf16, heads, grad), slope: head(grad), batch: "
+     "scalar(grad), params: row(heads, grad), days: table(9, int32), q_map: row(bf16, grad)"},
     {"score",
      "tanh(x + near[col - row + 5] + near[int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)] + "
-     "far[(ts[row] - ts[col]) // 24 % 7 - 1] * slope + shift[row] - shift[col]) * gate[col] + "
-     "gain * 0.01 * days[row % 11]"}};
+     "far[(ts[row] - ts[col]) // 24 % 7 - 1] * slope + q_map[row] - q_map[col]) * params[col] + "
+     "batch * 0.01 * days[row % 11]"}};
 
 // The functions that need something of their own: what is not finite outside of the sequence, integer parts, NaN.
 constexpr const char* kTexts[] = {

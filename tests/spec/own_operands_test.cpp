@@ -119,6 +119,7 @@ TEST(OwnOperands, RefusalsSayWhere) {
   EXPECT_EQ(refused_operands("silu: row"), "column 1: \"silu\" is a word of expressions; allowed: another name");
   EXPECT_EQ(refused_operands("dq: row"),
             "column 1: \"dq\" is a parameter of operators that attend; allowed: another name");
+  EXPECT_EQ(refused_operands("double: row"), "column 1: \"double\" is a word of C++; allowed: another name");
   EXPECT_EQ(refused_operands("a: row, a: head"), "column 9: \"a\" is also a; allowed: another name");
   EXPECT_EQ(refused_operands("a: row, da: row"), "column 9: \"da\" is also a; allowed: another name");
   EXPECT_EQ(refused_operands("da: row, a: row"),

@@ -20,11 +20,12 @@ std::string pointer_type(const Argument& tensor) {
 
 // Pointer and strides of the operand, its gradient or what that is added to, which is the argument `tensor`.
 std::vector<ParamSlot> operand_slots(const Signature& signature, const Operand& operand, const std::string& tensor) {
-  std::vector<ParamSlot> slots = {argument_slot(signature, tensor, ParamSlot::Kind::kPointer, tensor)};
+  const std::string member = operand.member(tensor);
+  std::vector<ParamSlot> slots = {argument_slot(signature, member, ParamSlot::Kind::kPointer, tensor)};
   slots[0].type = pointer_type(signature[static_cast<size_t>(slots[0].argument)]);
   int dimension = 0;
   for (const std::string_view name : operand.kind->strides(operand)) {
-    slots.push_back(argument_slot(signature, fmt::format("{}_{}", tensor, name), ParamSlot::Kind::kStride, tensor));
+    slots.push_back(argument_slot(signature, fmt::format("{}_{}", member, name), ParamSlot::Kind::kStride, tensor));
     slots.back().dimension = dimension++;
   }
   return slots;

@@ -72,6 +72,9 @@ Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole 
 }  // namespace
 
 std::string Operand::gradient_name() const { return "d" + name; }
+std::string Operand::member(std::string_view tensor) const {
+  return (use == OperandUse::kScore ? "score_" : "") + std::string(tensor);
+}
 std::string Operand::before_name() const { return gradient_name() + "_before"; }
 std::string Operand::slopes_struct() const { return "Slopes_" + name; }
 bool Operand::has_slopes() const { return use == OperandUse::kScore && gradient && kind == &kRow; }

@@ -40,6 +40,9 @@ struct Operand {
   std::string_view kernel_suffix = {};  // what names of its kernels have; empty: "_" and its name
 
   std::string gradient_name() const;
+  // What kernels call the argument `tensor`, which is the operand, its gradient or what that is added to: any name may
+  // be that of something else there, where users chose it.
+  std::string member(std::string_view tensor) const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;
   // Whether that is a sum over the pairs of a row, or one over all pairs that read the same (operands/sums.h).

@@ -34,6 +34,14 @@ constexpr std::string_view kTaken =
     "seed seed_tensor seq_offsets seq_offsets_q silu_columns silu_u training typical_rows u uvqk uvqk_bias "
     "uvqk_weight v v_cache weight weight_dtype width y";
 
+// The launcher that `hstujit emit` writes names its parameters as the operands.
+constexpr std::string_view kWordsOfCpp =
+    "alignas alignof asm auto bool break case catch char class concept const consteval constexpr constinit continue "
+    "decltype default delete do double dynamic_cast else enum explicit export extern float for friend goto if inline "
+    "int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast "
+    "requires return short signed sizeof static static_assert static_cast struct switch template this throw try "
+    "typedef typeid typename union unsigned using virtual void volatile while";
+
 bool is_taken(std::string_view name) {
   const auto fields = field_names<HstuAttentionParams>();
   return std::ranges::find(fields, name) != fields.end() || is_among(name, split(kTaken, ' '));
@@ -147,10 +155,12 @@ class OperandParser {
     }
     if (operands_.size() == kMaxOwnOperands)
       return fail(column, fmt::format("{} is one operand too many; allowed: up to {}", shown, kMaxOwnOperands));
-    const bool of_language = is_score_word(name);
-    if (of_language || is_taken(name)) {
+    const bool of_expressions = is_score_word(name), of_cpp = is_among(name, split(kWordsOfCpp, ' '));
+    if (of_expressions || of_cpp || is_taken(name)) {
       return fail(column, fmt::format("\"{}\" is {}; allowed: another name", shown,
-                                      of_language ? "a word of expressions" : "a parameter of operators that attend"));
+                                      of_expressions ? "a word of expressions"
+                                      : of_cpp       ? "a word of C++"
+                                                     : "a parameter of operators that attend"));
     }
     for (const Operand& other : operands_) {
       const std::string mine = "d" + std::string(name);
