@@ -95,7 +95,7 @@ TEST(OwnOperands, TheExamplesOfThePageAreRead) {
                                       table.substr(score, score_end - score))),
               nullptr);
   }
-  EXPECT_EQ(examples, 5);
+  EXPECT_EQ(examples, 6);
 }
 
 TEST(OwnOperands, RefusalsSayWhere) {
