@@ -83,6 +83,11 @@ class Kinds(unittest.TestCase):
         for operand in reads.named.values():
             operand.read_in(TEXT)
         self.assertEqual(reads.kinds(), ("row", "table", "table", "head", "scalar", "row"))
+        clamped = Reads([facts_of("ts", torch.zeros(40), q, 40)])
+        clamped.named["ts"].read_in("silu(x + ts[min(row + 1, n - 1)] - ts[max(col - 1, 0)] - ts[clamp(row, 0, 7)])")
+        self.assertEqual(clamped.kinds(), ("row",))
+        clamped.named["ts"].read_in("x + ts[min(row - col, n - 1)]")
+        self.assertEqual(clamped.kinds(), ("table",))
 
     def test_what_cannot_be_read_says_which_line(self):
         plain, of_heads = torch.zeros(9), torch.zeros(9, 2)

@@ -14,7 +14,9 @@ from ._arguments import integers_as
 from ._dtypes import NAMES
 from ._tracing import Operand, Refused, Term, index_of
 
-_PLACE = re.compile(r"(row|col)([+-]\d+)?|-?\d+\+(row|col)")  # of a row, without spaces
+# A row's place, without spaces: row, col + 1, min(row + 1, n - 1).
+_OFFSET, _BOUND = r"((row|col)([+-]\d+)?|-?\d+\+(row|col))", r"(n([+-]\d+)?|-?\d+)"
+_PLACE = re.compile(rf"{_OFFSET}|(min|max|clamp)\({_OFFSET}(,{_BOUND})+\)")
 Facts = tuple[str, str, int, bool, bool, bool]  # the arguments of a Readable; PyTorch has such constants in a graph
 
 
