@@ -176,7 +176,7 @@ TEST_P(Call, DataTypesAreThoseOfArguments) {
       for (const std::string& name : arguments) {
         known.insert(name);
         if (const Argument* argument = find(signature, name)) {
-          EXPECT_EQ(to_string(argument->dtype), instance.values[parameter]) << name;
+          EXPECT_EQ(to_string(argument->dtype), instance.values[parameter].get<std::string>()) << name;
         }
       }
     }
