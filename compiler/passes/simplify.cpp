@@ -127,7 +127,8 @@ LogicalResult nested_extremes(Outer op, PatternRewriter& rewriter) {
     if (!inner) continue;
     const int64_t winner =
         std::is_same_v<Outer, arith::MaxSIOp> ? std::max(*constant, *inner) : std::min(*constant, *inner);
-    const Value merged = arith::ConstantIndexOp::create(rewriter, op.getLoc(), winner);
+    const auto attribute = rewriter.getIntegerAttr(op.getType(), winner);  // an index, or what a score reads
+    const Value merged = arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
     return rewriter.replaceOpWithNewOp<Outer>(op, same.getLhs(), merged), mlir::success();
   }
   return mlir::failure();

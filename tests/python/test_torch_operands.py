@@ -48,9 +48,6 @@ class Kinds(unittest.TestCase):
         for function, text, operands in (
             (lambda x, b, h, row, col: x + ts[row + 1] - ts[col], "x + operand0[row + 1] - operand0[col]",
              "operand0: row(int64)"),
-            (lambda x, b, h, row, col: x + ts[row - col], "x + operand0[row - col]", "operand0: table(40, int64)"),
-            (lambda x, b, h, row, col: x + ts[row] + ts[row // 2], "x + operand0[row] + operand0[row // 2]",
-             "operand0: table(40, int64)"),
             (lambda x, b, h, row, col: x + hstujit.torch.table(ts)[row], "x + operand0[row]",
              "operand0: table(40, int64)"),
             (lambda x, b, h, row, col: x * slope[h] + big[h], "x * operand0 + operand1[head]",
@@ -86,8 +83,19 @@ class Kinds(unittest.TestCase):
         clamped = Reads([facts_of("ts", torch.zeros(40), q, 40)])
         clamped.named["ts"].read_in("silu(x + ts[min(row + 1, n - 1)] - ts[max(col - 1, 0)] - ts[clamp(row, 0, 7)])")
         self.assertEqual(clamped.kinds(), ("row",))
-        clamped.named["ts"].read_in("x + ts[min(row - col, n - 1)]")
-        self.assertEqual(clamped.kinds(), ("table",))
+
+    def test_rows_that_are_read_elsewhere_are_named(self):
+        ts, sentence = torch.arange(40), "as many elements as the batch has rows, and is read at `"
+        for function in (
+            lambda x, b, h, row, col: x + ts[row - col],
+            lambda x, b, h, row, col: x + ts[row] + ts[row // 2],
+            lambda x, b, h, row, col: x + ts[row * 1],
+        ):
+            self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence, traced, function)
+        self.assertEqual(traced(lambda x, b, h, row, col: x + hstujit.torch.row(ts)[row // 2])[1],
+                         "operand0: row(int64)")  # fmt: skip
+        self.assertEqual(traced(lambda x, b, h, row, col: x + hstujit.torch.table(ts)[row - col])[1],
+                         "operand0: table(40, int64)")  # fmt: skip
 
     def test_what_cannot_be_read_says_which_line(self):
         plain, of_heads = torch.zeros(9), torch.zeros(9, 2)

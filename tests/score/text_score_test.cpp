@@ -64,6 +64,14 @@ TEST(TextScore, OnTheHost) {
              Direction::kForward, last);
 }
 
+// Extremes of constants are merged, as integers of either width.
+TEST(TextScore, NestedExtremesOfIntegersOfRows) {
+  const Json json =
+      of("x + 0.01 * max(ts[row], 7, 3) - 0.01 * min(clamp(ts[col], 2, 900), 500) + 0.01 * max(row, 7, 3)",
+         with(kExact, {{"operands", "ts: row(int64)"}}));
+  check_host(json, Direction::kForward, lengths_of(71));
+}
+
 TEST(TextScore, OperandsOnTheHost) {
   const Json targets = with(with(base(), kOperands), {{"num_targets", true}});
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {

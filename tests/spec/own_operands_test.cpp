@@ -130,6 +130,11 @@ TEST(OwnOperands, RefusalsSayWhere) {
             "tables with gradients have 16385 entries, over all heads; allowed: up to 16384");
   EXPECT_EQ(refused_operands("a: table(4097, heads, grad)"),
             "tables with gradients have 16388 entries, over all heads; allowed: up to 16384");
+  EXPECT_EQ(refused_operands("w: table(3, bf16, fp16)"), "column 19: the type is said twice; allowed: once");
+  EXPECT_EQ(refused_operands("w: table(3, grad, grad)"), "column 19: grad is said twice; allowed: once");
+  std::string nine;
+  for (int i = 0; i < 9; ++i) nine += fmt::format("{}a{}: scalar(grad)", i == 0 ? "" : ", ", i);
+  EXPECT_EQ(refused_operands(nine), "9 tables, heads and scalars have gradients; allowed: up to 8");
   EXPECT_THAT(refused_operands(std::string(5000, ' ')), StartsWith("it has 5000 bytes"));
   std::string many;
   for (int i = 0; i < 17; ++i) many += fmt::format("{}a{}: row", i == 0 ? "" : ", ", i);

@@ -88,8 +88,13 @@ class Readable(Term):
             raise InvalidArgumentError(f"operands has {self}, which the score does not read")
         if not any(self._reads):
             return "scalar" if self._is_one and not self._is_of_heads else "head"
-        is_row = all(_PLACE.fullmatch(index.replace(" ", "")) for index in self._reads)
-        return "row" if self._is_of_rows and is_row else "table"
+        other = next((index for index in self._reads if not _PLACE.fullmatch(re.sub(r"\s", "", index))), None)
+        if self._is_of_rows and other is not None:  # of the batch's rows, or of a sequence's: results would differ
+            raise InvalidArgumentError(
+                f"{self} has as many elements as the batch has rows, and is read at `{other}`; it must be said to be "
+                f"hstujit.torch.row(...) or hstujit.torch.table(...)"
+            )
+        return "row" if self._is_of_rows else "table"
 
 
 class Reads:

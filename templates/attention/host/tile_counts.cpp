@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
 #include "compiler/support/integers.h"
@@ -67,13 +68,13 @@ double balanced_batch(const ProblemSize& size) {
 
 std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t block_m,
                                     int64_t block_n) {
-  thread_local std::vector<Counted> last;  // the latest one first
+  thread_local std::list<Counted> last;  // the latest one first
   const auto found = std::find_if(last.begin(), last.end(), [&](const Counted& counted) {
     return counted.block_m == block_m && counted.block_n == block_n && counted.sequence == sequence &&
            counted.params == params;
   });
   if (found != last.end()) {
-    std::rotate(last.begin(), found, found + 1);
+    last.splice(last.begin(), last, found);
     return last.front().kv_tiles;
   }
   std::vector<int64_t> kv_tiles;
@@ -84,7 +85,7 @@ std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const Seq
     kv_tiles.push_back(count_tiles_of(visible.of(row, end - 1), block_n));
   }
   if (last.size() == kMaxCounted) last.pop_back();
-  last.insert(last.begin(), {params, sequence, block_m, block_n, kv_tiles});
+  last.push_front({params, sequence, block_m, block_n, kv_tiles});
   return kv_tiles;
 }
 

@@ -131,6 +131,7 @@ class OperandParser {
     operand.gradient_doc = kGradientDoc;
     operand.before_doc = kBeforeDoc;
     operand.field = "operands";
+    said_.clear();
     if (take('(')) {
       do {
         property(operand);
@@ -179,7 +180,12 @@ class OperandParser {
     const std::string_view name = word("a type, grad, heads or a number of entries");
     if (mistake_) return;
     const bool table = operand.kind == &table_kind();
-    if (const auto type = parse_data_type(name)) {
+    const auto type = parse_data_type(name);
+    const std::string_view what = type ? "a type" : name;
+    if (std::ranges::find(said_, what) != said_.end())
+      return fail(column, fmt::format("{} is said twice; allowed: once", type ? "the type" : what));
+    said_.push_back(what);
+    if (type) {
       operand.dtype = *type;
     } else if (name == "grad") {
       operand.gradient = true;
@@ -218,6 +224,12 @@ class OperandParser {
 
   void check_tables() {
     int64_t all = 0, summed = 0;
+    const auto sums = static_cast<size_t>(std::ranges::count_if(operands_, &Operand::has_sites));
+    if (sums > kMaxSums) {
+      mistake_ = Status(Code::kInvalidConfig,
+                        fmt::format("{} tables, heads and scalars have gradients; allowed: up to {}", sums, kMaxSums));
+      return;
+    }
     for (const Operand& operand : operands_) {
       const int64_t elements = operand.entries * std::max<int64_t>(operand.heads, 1);
       if (operand.kind == &table_kind()) all += elements;
@@ -235,6 +247,7 @@ class OperandParser {
   int64_t heads_;
   size_t at_ = 0;
   std::vector<Operand> operands_;
+  std::vector<std::string_view> said_;  // of the operand that is read
   std::optional<Status> mistake_;
 };
 

@@ -12,6 +12,7 @@ namespace hstujit {
 
 inline constexpr size_t kMaxOwnOperands = 16;
 inline constexpr int64_t kMaxTableEntries = int64_t{1} << 20;  // times heads, of all tables together
+inline constexpr size_t kMaxSums = 8;  // tables, heads and scalars with a gradient, which one kernel adds up
 // The same of the tables with a gradient, whose sums a kernel keeps in shared memory.
 inline constexpr int64_t kMaxSummedEntries = 16384;
 
