@@ -6,7 +6,8 @@
 // `stride`: from one row's element to the next one's. Pairs are of templates/attention/pair.cuh.
 template <class PairOf, class T>
 __device__ __forceinline__ T row_element(const PairOf& pair, const T* tensor, i64 stride, int position) {
-  const int nearest = max(min(position, pair.n - 1), 0);  // loaded without a branch, as ptxas overlaps no wgmma with one
+  const int nearest =
+      max(min(position, pair.n - 1), 0);  // loaded without a branch, as ptxas overlaps no wgmma with one
   const T element = __ldg(tensor + (pair.start + nearest) * stride);
   return nearest == position ? element : T(0);
 }
