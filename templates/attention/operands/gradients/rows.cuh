@@ -7,7 +7,7 @@
 // the score with respect to the element of the pair's row and of its column, and where the sums go.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "common/pack.cuh"
+#include "attention/operands/gradients/store.cuh"
 
 namespace operand_gradients {
 
@@ -91,7 +91,6 @@ class SlopeSums {
 template <class Slopes, class Params>
 __device__ __forceinline__ void store_slopes(const Params& params, const Sequence& sequence, int row0, int head,
                                              const float (&sums)[2]) {
-  using Type = typename Slopes::Type;
   const int first = row0 + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -104,24 +103,7 @@ __device__ __forceinline__ void store_slopes(const Params& params, const Sequenc
       if constexpr (Slopes::kByHead) return (sequence.start + row) * decltype(tensor)::row_stride(params) + head;
       return sequence.start + row;
     };
-    using Gradient = typename Slopes::Gradient;
-    if constexpr (Slopes::kAdds) {
-      using Before = typename Slopes::Before;
-      const auto before = Before::data(params)[place(Before())];
-      if constexpr (Type::kBytes == 4) {
-        sum += before;
-      } else {
-        const u32 word = before;
-        sum += Type::get(&word, 0);
-      }
-    }
-    if constexpr (Type::kBytes == 4) {
-      Gradient::data(params)[place(Gradient())] = sum;
-    } else {
-      u32 word;
-      Type::put(&word, 0, sum, 0.0f);
-      Gradient::data(params)[place(Gradient())] = static_cast<u16>(word);
-    }
+    store_gradient<Slopes>(params, place, sum);
   }
 }
 

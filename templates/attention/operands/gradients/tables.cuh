@@ -8,8 +8,8 @@
 // largest one: every run gives the same bits. ScoreSites is printed from the instance's operands.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/store.cuh"
 #include "attention/operands/gradients/table_scatter.cuh"
-#include "common/pack.cuh"
 
 namespace operand_gradients {
 
@@ -92,7 +92,7 @@ class SiteSums {
   }
 
  private:
-  // What is read for a pair is not kept for another site.
+  // Keeps nothing that is read for a pair for another site.
   static __device__ __forceinline__ void make_unknown(Fragment<Spec>& fragment) {
     operand_gradients::make_unknown(fragment.row);
     operand_gradients::make_unknown(fragment.column);
@@ -163,11 +163,9 @@ class SiteSums {
   int head_;
 };
 
-// Stores the gradient of an element of an operand, with what it is added to.
+// Stores the gradient of an entry, of an element of a head or of a scalar.
 template <class Operand, class Params>
 __device__ __forceinline__ void store_element(const Params& params, int entry, int head, float sum) {
-  using Type = typename Operand::Type;
-  using Gradient = typename Operand::Gradient;
   const auto place = [&](auto tensor) {
     if constexpr (Operand::kByHead) {
       return entry * decltype(tensor)::row_stride(params) + head;
@@ -175,23 +173,7 @@ __device__ __forceinline__ void store_element(const Params& params, int entry, i
       return static_cast<i64>(entry + head);  // one of them is 0
     }
   };
-  if constexpr (Operand::kAdds) {
-    using Before = typename Operand::Before;
-    const auto before = Before::data(params)[place(Before())];
-    if constexpr (Type::kBytes == 4) {
-      sum += before;
-    } else {
-      const u32 word = before;
-      sum += Type::get(&word, 0);
-    }
-  }
-  if constexpr (Type::kBytes == 4) {
-    Gradient::data(params)[place(Gradient())] = sum;
-  } else {
-    u32 word;
-    Type::put(&word, 0, sum, 0.0f);
-    Gradient::data(params)[place(Gradient())] = static_cast<u16>(word);
-  }
+  store_gradient<Operand>(params, place, sum);
 }
 
 }  // namespace operand_gradients
