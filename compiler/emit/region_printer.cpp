@@ -269,8 +269,7 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
           return call(fmt::format("static_cast<{}>", *type_of(to)), {operand(op, 0)});
         // Bits are unsigned, and an integer part is none of them.
         const bool signed_already = operand(op, 0).text.starts_with("static_cast<int>(");
-        const bool narrows = cast.getIn().getType().isInteger(64) && !wide_;
-        if (!(cast.getIn().getType().isInteger(32) || narrows) || signed_already) return operand(op, 0);
+        if (!from.isInteger(32) || signed_already) return operand(op, 0);
         return call("static_cast<int>", {operand(op, 0)});
       })
       .Case([&](arith::FPToSIOp) -> Optional {
@@ -337,7 +336,7 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
 }
 
-// Of a base above 0 it is two functions of the special-function unit; powf is some fifty instructions and branches.
+// Writes two functions of the special-function unit for a base above 0; powf is some fifty instructions and branches.
 CExpression RegionPrinter::power(math::PowFOp op) {
   const CExpression base = operand(*op, 0), exponent = operand(*op, 1);
   if (!is_fast(*op) || !op->hasAttr(kPositiveBase)) return call("powf", {base, exponent});
