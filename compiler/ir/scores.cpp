@@ -81,7 +81,7 @@ Value integer_part(Ops& ops, Value a) {
   return ops.to_int(ops.minf(ops.maxf(a, ops.real(-kMost)), ops.real(kMost)));
 }
 
-// What is beyond kLargestInt becomes that.
+// Limits the integer to kLargestInt, of either sign.
 Value narrowed(Ops& ops, Value a) {
   const Value most = ops.widened(ops.integer(kLargestInt)), least = ops.widened(ops.integer(-kLargestInt));
   return ops.narrowed(ops.min(ops.max(a, least), most));

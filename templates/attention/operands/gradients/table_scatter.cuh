@@ -1,4 +1,4 @@
-// What a CTA that adds up gradients of tables has in shared memory, and how the terms of a tile go to a table
+// Shared memory of a CTA that adds up gradients of tables, and how the terms of a tile go to a table
 // (tables.cuh): as integers, in steps of 2^-17 or less of the largest one.
 #pragma once
 #include "attention/operands/gradients/tiles.cuh"
