@@ -23,11 +23,13 @@ using hstujit::Status;
 
 constexpr const char* kName = "the host backend";
 constexpr int64_t kMaxThreads = 1024;
+constexpr size_t kMaxObjects = 2048;  // machine code of a kernel takes some 30 KB
 
 struct Request {
   hstujit::OpSpecPtr spec;
   Direction direction = Direction::kForward;
   int threads = 0;
+  std::string objects;
 };
 
 Status invalid(std::string message) { return Status(Code::kInvalidConfig, std::move(message)); }
@@ -52,8 +54,13 @@ Result<Request> parse_request(const char* text) {
                                    kMaxThreads));
       }
       request.threads = static_cast<int>(value.get<int64_t>());
+    } else if (key == "objects") {
+      if (!value.is_string())
+        return invalid(fmt::format("objects is {}; allowed is the path of a folder", hstujit::brief_json(value)));
+      request.objects = value.get<std::string>();
     } else {
-      return invalid(fmt::format("the request has an unknown field \"{}\"; allowed are spec, direction, threads", key));
+      return invalid(fmt::format(
+          "the request has an unknown field \"{}\"; allowed are spec, direction, threads and objects", key));
     }
   }
   if (request.spec == nullptr) return invalid("the request has no field \"spec\"");
@@ -64,7 +71,8 @@ Result<JitKernel> create(const char* text) {
   const hstujit::RunningCompile running;
   HSTUJIT_RETURN_IF_ERROR(running.status());
   HSTUJIT_ASSIGN_OR_RETURN(Request request, parse_request(text));
-  return JitKernel::create(request.spec, request.direction, request.threads);
+  const hstujit::KeptFiles objects(request.objects, kMaxObjects);
+  return JitKernel::create(request.spec, request.direction, request.threads, objects);
 }
 
 }  // namespace

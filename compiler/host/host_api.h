@@ -1,14 +1,15 @@
 // The boundary of libhstujit_host.so: the host backend, opened only when that backend is asked for.
 //
-// create: request {"spec": {...}, "direction": "forward", "threads": 0 (all)} -> handle, or null with one sentence in
-// `error`. launch: one HstujitHostValue per signature argument, in order; runs to completion. Returns a value of
-// hstujit::Code.
+// create: request {"spec": {...}, "direction": "forward", "threads": 0 (all), "objects": "<folder>"} -> handle, or
+// null with one sentence in `error`. Machine code is kept in the folder and found there by later processes
+// (compiler/support/kept_files.h); without one, nothing is kept.
+// launch: one HstujitHostValue per signature argument, in order; runs to completion. Returns a value of hstujit::Code.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#define HSTUJIT_HOST_ABI 2
+#define HSTUJIT_HOST_ABI 3
 
 #pragma GCC visibility push(default)  // all else in the library is hidden
 extern "C" {

@@ -107,16 +107,16 @@ std::vector<Turn> turns_of(std::vector<WorkItem>& items) {
 
 }  // namespace
 
-Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads,
+Result<JitKernel> JitKernel::create(OpSpecPtr spec, Direction direction, int threads, const KeptFiles& objects,
                                     std::optional<RegisterTile> tile) {
   const auto context = make_context();
   prepare_context(*context);
   HSTUJIT_ASSIGN_OR_RETURN(const Module module, build_module(*context, *spec));
-  return create(*module, std::move(spec), direction, threads, tile);
+  return create(*module, std::move(spec), direction, threads, objects, tile);
 }
 
 Result<JitKernel> JitKernel::create(mlir::ModuleOp module, OpSpecPtr spec, Direction direction, int threads,
-                                    std::optional<RegisterTile> given_tile) {
+                                    const KeptFiles& objects, std::optional<RegisterTile> given_tile) {
   const HostFamilyEntry* entry = find_family(spec->family());
   if (entry == nullptr) {
     return Status(Code::kUnsupported, fmt::format("the host backend does not compute operator {}", spec->op()));
@@ -127,7 +127,7 @@ Result<JitKernel> JitKernel::create(mlir::ModuleOp module, OpSpecPtr spec, Direc
   HSTUJIT_RETURN_IF_ERROR(run_passes(module, direction));
   Signature signature = spec->signature(direction);
   HSTUJIT_ASSIGN_OR_RETURN(const int64_t scratch_size, emit_item_function(module, signature, *op, tile));
-  HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(module, kItemFunction, target));
+  HSTUJIT_ASSIGN_OR_RETURN(JitFunction function, JitFunction::compile(module, kItemFunction, target, objects));
   return JitKernel(std::move(signature), std::move(op), std::move(function), scratch_size,
                    threads > 0 ? threads : available_threads());
 }

@@ -14,15 +14,15 @@ namespace hstujit {
 
 class JitKernel {
  public:
-  // `threads` 0: all that this process may use. `tile` replaces the choice made for this processor: code for narrower
-  // registers runs on wider ones too.
-  static Result<JitKernel> create(OpSpecPtr spec, Direction direction, int threads,
+  // `threads` 0: all that this process may use. `objects`: machine code that an earlier process has kept. `tile`
+  // replaces the choice made for this processor: code for narrower registers runs on wider ones too.
+  static Result<JitKernel> create(OpSpecPtr spec, Direction direction, int threads, const KeptFiles& objects,
                                   std::optional<RegisterTile> tile = std::nullopt);
 
   // The same of `module`, IR that the operator's builder might have given: no pass has run, its context is one of
   // prepare_context(). It is lowered in place.
   static Result<JitKernel> create(mlir::ModuleOp module, OpSpecPtr spec, Direction direction, int threads,
-                                  std::optional<RegisterTile> tile = std::nullopt);
+                                  const KeptFiles& objects, std::optional<RegisterTile> tile = std::nullopt);
 
   // Runs to completion. Several threads may launch at once.
   Status launch(const HstujitHostValue* values, size_t count) const;

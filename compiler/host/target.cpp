@@ -56,6 +56,4 @@ Result<HostTarget> HostTarget::detect() {
   return target;
 }
 
-Result<std::unique_ptr<llvm::TargetMachine>> HostTarget::new_machine() const { return make_machine(); }
-
 }  // namespace hstujit

@@ -26,8 +26,6 @@ class HostTarget {
   const RegisterTile& register_tile() const { return tile_; }
   const llvm::TargetMachine& machine() const { return *machine_; }
   llvm::TargetMachine& machine() { return *machine_; }
-  // A code generator takes its target machine over; this one keeps its own.
-  Result<std::unique_ptr<llvm::TargetMachine>> new_machine() const;
 
  private:
   std::unique_ptr<llvm::TargetMachine> machine_;

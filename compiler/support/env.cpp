@@ -91,6 +91,10 @@ const std::vector<EnvVariable>& environment_variables() {
        "libhstujit_compiler.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
        "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
+      {Env::kHostCache, kPath, "HSTUJIT_HOST_CACHE", "", "",
+       "Folder where the host backend keeps the machine code of its kernels between processes, 30 KB each and 2,048 of "
+       "them. It is used where nobody but root and this user may write it, whatever `HSTUJIT_TRUST_CACHE` says. Unset: "
+       "`host` in the cache directory."},
       {Env::kOperationsLibrary, kPath, "HSTUJIT_OPERATIONS_LIBRARY", "", "",
        "libhstujit_operations.so. Unset: the one beside libhstujit.so, then the loader's path."},
       {Env::kBundleLibrary, kPath, "HSTUJIT_BUNDLE_LIBRARY", "", "",

@@ -38,6 +38,7 @@ enum class Env {
   kCudaDriver,
   kCompilerLibrary,
   kHostLibrary,
+  kHostCache,
   kOperationsLibrary,
   kBundleLibrary,
   kWorker,

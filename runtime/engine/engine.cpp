@@ -148,6 +148,8 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   directories.make_absolute();
   directories.trust = engine->trust_cache_ ? Trust::kAll : Trust::kOwn;
   directories.decode = bundle_decoder(environment);
+  engine->host_objects_ = environment.text(Env::kHostCache);
+  if (engine->host_objects_.empty() && !directories.user.empty()) engine->host_objects_ = directories.user + "/host";
   CacheLayers layers = open_layers(directories, engine->log_);
   // One for both, so that both leave it alone after a failure of either.
   if (remote.ok() && *remote) layers.push_back(*remote);
@@ -202,7 +204,7 @@ Result<KernelCompilerPtr> Engine::compiler() {
 Result<HostBackendPtr> Engine::host() {
   const std::lock_guard lock(mutex_);
   if (!host_) {
-    HSTUJIT_ASSIGN_OR_RETURN(host_, open_host_library(environment_));
+    HSTUJIT_ASSIGN_OR_RETURN(host_, open_host_library(environment_, host_objects_));
   }
   return host_;
 }

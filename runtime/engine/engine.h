@@ -140,6 +140,7 @@ class Engine {
   CudaDriverPtr driver_;
   KernelCompilerPtr compiler_;
   HostBackendPtr host_;
+  std::string host_objects_;  // folder of their machine code
   OperationsPtr operations_;
   std::map<int, DeviceSpec> devices_;
   std::set<std::string> recorded_;  // lines of record_miss, which are no more than the file takes

@@ -66,12 +66,13 @@ class LibraryKernel final : public HostKernel {
 
 class HostLibrary final : public HostBackend {
  public:
-  explicit HostLibrary(std::shared_ptr<const HostFunctions> functions) : functions_(std::move(functions)) {}
+  HostLibrary(std::shared_ptr<const HostFunctions> functions, std::string objects)
+      : functions_(std::move(functions)), objects_(std::move(objects)) {}
 
   Result<HostKernelPtr> create(const OpSpec& spec, Direction direction) const override {
     HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostKernelBytes, "the host backend"));
     const nlohmann::ordered_json request = {
-        {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}};
+        {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", 0}, {"objects", objects_}};
     char error[kBoundaryErrorBytes] = {};
     void* const kernel = functions_->create(dump_json(request).c_str(), error, sizeof(error));
     if (kernel == nullptr) {
@@ -87,11 +88,12 @@ class HostLibrary final : public HostBackend {
 
  private:
   std::shared_ptr<const HostFunctions> functions_;
+  std::string objects_;
 };
 
 }  // namespace
 
-Result<HostBackendPtr> open_host_library(const Environment& environment) {
+Result<HostBackendPtr> open_host_library(const Environment& environment, std::string objects) {
   HSTUJIT_RETURN_IF_ERROR(check_memory_left(kHostLibraryBytes, "the host backend"));
   HSTUJIT_ASSIGN_OR_RETURN(DynamicLibrary library,
                            open_installed_library("the host backend", environment, Env::kHostLibrary, kHostFile));
@@ -107,7 +109,7 @@ Result<HostBackendPtr> open_host_library(const Environment& environment) {
                            functions->library.function<decltype(hstujit_host_launch)>("hstujit_host_launch"));
   HSTUJIT_ASSIGN_OR_RETURN(functions->destroy,
                            functions->library.function<decltype(hstujit_host_destroy)>("hstujit_host_destroy"));
-  return HostBackendPtr(std::make_shared<HostLibrary>(functions));
+  return HostBackendPtr(std::make_shared<HostLibrary>(functions, std::move(objects)));
 }
 
 }  // namespace hstujit

@@ -33,6 +33,7 @@ using HostBackendPtr = std::shared_ptr<const HostBackend>;
 
 // HSTUJIT_HOST_LIBRARY, else libhstujit_host.so beside this library, then where the loader looks. kNoCompiler when
 // there is none, or when its ABI or its generator is another one.
-Result<HostBackendPtr> open_host_library(const Environment& environment);
+// `objects`: the folder where it keeps machine code between processes; empty: nowhere.
+Result<HostBackendPtr> open_host_library(const Environment& environment, std::string objects);
 
 }  // namespace hstujit

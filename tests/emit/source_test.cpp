@@ -95,7 +95,7 @@ TEST(Source, CompilesForEverySkeletonAndScore) {
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
         const auto output =
-            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, arch), &log);
+            compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, arch), &log);
         EXPECT_TRUE(output.ok()) << name << ", " << config.skeleton << ": "
                                  << (output.ok() ? "" : output.status().message()) << log;
       }

@@ -81,6 +81,9 @@ class User:
         self.folder = folder
         (folder / "examples").symlink_to(docs.parent / "examples")
         self.variables = {name: value for name, value in os.environ.items() if not name.startswith("HSTUJIT_")}
+        kept = os.environ.get("HSTUJIT_TEST_CACHE", "~/.cache/hstujit-tests")  # as tests/paths.h has it
+        if kept:
+            self.variables["HSTUJIT_HOST_CACHE"] = str(pathlib.Path(kept).expanduser() / "host")
         self.variables |= {"PATH": f"{tool.parent}:{os.environ['PATH']}", "HSTUJIT_CACHE_DIR": str(folder / "own")}
         self.failures = []
 

@@ -49,7 +49,7 @@ Result<JitFunction> compile_double_rows(mlir::MLIRContext& context, int64_t head
   emit.write_rows(matrix, [&](mlir::Value) { return emit.real(2); }, rows_of(1), count);
   mlir::func::ReturnOp::create(builder, location);
   scratch_size = emit.scratch_size();
-  return JitFunction::compile(*module, kName, target);
+  return JitFunction::compile(*module, kName, target, KeptFiles());
 }
 
 Argument tensor_argument(const char* name, int64_t heads) {

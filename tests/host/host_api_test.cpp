@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "compiler/generator/generator_digest.h"
 #include "compiler/spec/limits.h"
+#include "compiler/support/files.h"
+#include "compiler/support/read_limits.h"
 #include "compiler/support/status.h"
 #include "tests/host/host_call.h"
 
@@ -37,6 +41,7 @@ TEST(HostApi, RefusesWrongRequests) {
   EXPECT_EQ(refusal("{}"), "the request has no field \"spec\"");
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"direction", "sideways"}}.dump()), HasSubstr("direction is \"sideways\""));
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"threads", -1}}.dump()), HasSubstr("threads is -1"));
+  EXPECT_EQ(refusal(Json{{"spec", kSpec}, {"objects", 1}}.dump()), "objects is 1; allowed is the path of a folder");
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"thread", 1}}.dump()), HasSubstr("unknown field \"thread\""));
   EXPECT_THAT(refusal(Json{{"spec", {{"op", "no_such_op"}}}}.dump()), HasSubstr("no_such_op"));
   Json delta = kSpec;
@@ -46,6 +51,41 @@ TEST(HostApi, RefusesWrongRequests) {
   char error[512] = "";
   EXPECT_EQ(hstujit_host_create(nullptr, error, sizeof(error)), nullptr);
   EXPECT_THAT(error, HasSubstr("null"));
+}
+
+// The second process finds what the first has kept; what is damaged is made anew.
+TEST(HostApi, MachineCodeIsKept) {
+  const auto folder = std::move(TempDir::create()).value();
+  const auto create_and_launch = [&] {
+    char error[512] = "";
+    const Json request = {{"spec", kSpec}, {"objects", folder.path().string()}};
+    void* const handle = hstujit_host_create(request.dump().c_str(), error, sizeof(error));
+    ASSERT_NE(handle, nullptr) << error;
+    HostCall call(make_spec(kSpec), kLengths, 1);
+    call.pack_inputs();
+    EXPECT_EQ(hstujit_host_launch(handle, call.values().data(), call.values().size(), error, sizeof(error)), 0)
+        << error;
+    EXPECT_EQ(call.mistakes(), "");
+    hstujit_host_destroy(handle);
+  };
+  const auto file = [&] {
+    const auto entries = std::filesystem::directory_iterator(folder.path());
+    EXPECT_EQ(std::distance(entries, {}), 1);
+    return std::filesystem::directory_iterator(folder.path())->path();
+  };
+  create_and_launch();
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  const std::string bytes = read_file(file(), kMaxCubinBytes).value();
+  std::filesystem::last_write_time(file(), old);
+  create_and_launch();
+  EXPECT_GT(std::filesystem::last_write_time(file()), old) << "it was not read";
+  EXPECT_EQ(read_file(file(), kMaxCubinBytes).value(), bytes);
+
+  std::string damaged = bytes;
+  damaged[damaged.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file_atomically(file(), damaged).ok());
+  create_and_launch();
+  EXPECT_EQ(read_file(file(), kMaxCubinBytes).value(), bytes);
 }
 
 TEST(HostApi, CutsSentencesToTheBuffer) {

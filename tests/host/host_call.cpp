@@ -9,6 +9,7 @@
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 
@@ -35,6 +36,8 @@ void for_each_line(const std::vector<int64_t>& shape, const std::vector<int64_t>
 
 }  // namespace
 
+KeptFiles kept_objects() { return KeptFiles(kept_path("/host"), 8192); }
+
 OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
   auto spec = parse_op_spec(json, "spec");
   if (!spec.ok()) throw std::runtime_error(spec.status().message());
@@ -42,8 +45,10 @@ OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
 }
 
 HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
-  const nlohmann::ordered_json request = {
-      {"spec", spec.to_json()}, {"direction", to_string(direction)}, {"threads", threads}};
+  const nlohmann::ordered_json request = {{"spec", spec.to_json()},
+                                          {"direction", to_string(direction)},
+                                          {"threads", threads},
+                                          {"objects", kept_path("/host")}};
   char error[kErrorSize] = "";
   handle_ = hstujit_host_create(request.dump().c_str(), error, sizeof(error));
   error_ = error;

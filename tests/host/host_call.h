@@ -10,8 +10,12 @@
 #include "compiler/host/host_api.h"
 #include "compiler/spec/op_spec.h"
 #include "compiler/support/json.h"
+#include "compiler/support/kept_files.h"
 
 namespace hstujit {
+
+// Machine code of the tests' kernels, kept between runs.
+KeptFiles kept_objects();
 
 // A kernel of libhstujit_host; `error` says why there is none.
 class HostHandle {

@@ -35,7 +35,7 @@ class CompiledKernels : public testing::Test {
   }
 
   std::shared_ptr<const Nvrtc> nvrtc_;
-  const KeptResults results_;
+  const KeptFiles results_ = kept_cubins();
 };
 
 }  // namespace hstujit

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <mutex>
+#include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "compiler/support/hash.h"
-#include "tests/support/whole_file.h"
+#include "tests/paths.h"
 
 namespace hstujit {
 
@@ -15,52 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_of_process() {
-  if (const char* folder = std::getenv("HSTUJIT_TEST_CACHE"); folder != nullptr) return folder;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return fs::path(cache) / "hstujit-tests";
-  const char* home = std::getenv("HOME");
-  return home == nullptr || *home == '\0' ? fs::path() : fs::path(home) / ".cache" / "hstujit-tests";
-}
-
-constexpr size_t kDigits = 64;  // of a digest
-constexpr std::chrono::hours kKept(30 * 24);
+constexpr size_t kMaxCubins = 8192;  // all tests together compile some 2,200
 
 }  // namespace
 
-KeptResults::KeptResults() : KeptResults(folder_of_process()) {}
-
-std::optional<std::string> KeptResults::find(const std::string& key) const {
-  if (folder_.empty()) return std::nullopt;
-  const fs::path path = folder_ / key;
-  const auto bytes = whole_file(path);
-  if (!bytes.ok() || bytes->size() < kDigits) return std::nullopt;
-  std::string value = bytes->substr(kDigits);
-  if (sha256_hex(value) != bytes->substr(0, kDigits)) return std::nullopt;
-  std::error_code ignored;
-  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
-  return value;
-}
-
-void KeptResults::keep(const std::string& key, const std::string& value) const {
-  if (folder_.empty()) return;
-  static std::once_flag removed;
-  std::call_once(removed, [&] { remove_unread(kKept); });
-  std::error_code ignored;
-  fs::create_directories(folder_, ignored);
-  static_cast<void>(write_file_atomically(folder_ / key, sha256_hex(value) + value));
-}
-
-void KeptResults::remove_unread(std::chrono::hours age) const {
-  if (folder_.empty()) return;
-  std::error_code ignored;
-  const auto oldest = fs::file_time_type::clock::now() - age;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, ignored)) {
-    std::error_code failed;
-    const auto used = entry.last_write_time(failed);
-    if (!failed && used < oldest) fs::remove(entry.path(), ignored);
-  }
-}
+KeptFiles kept_cubins() { return KeptFiles(kept_path(), kMaxCubins); }
 
 std::string compile_key(const Nvrtc& nvrtc, const CompileInput& input, const std::vector<std::string>& options) {
   KeyHasher key("hstujit-test-compile-1");
@@ -77,7 +36,7 @@ std::string compile_key(const Nvrtc& nvrtc, const CompileInput& input, const std
   return key.finish();
 }
 
-Result<CompileOutput> compile_once(const KeptResults& results, const Nvrtc& nvrtc, const CompileInput& input,
+Result<CompileOutput> compile_once(const KeptFiles& results, const Nvrtc& nvrtc, const CompileInput& input,
                                    std::string* log) {
   const std::string key = compile_key(nvrtc, input, nvrtc_options(input));
   const std::optional<std::string> kept = results.find(key);

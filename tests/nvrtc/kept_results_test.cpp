@@ -11,52 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class KeptResultsTest : public testing::Test {
- protected:
-  fs::path file(const std::string& key) const { return folder_.path() / key; }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
-  }
-
-  TempDir folder_ = std::move(TempDir::create()).value();
-  KeptResults results_{folder_.path()};
-};
-
-TEST_F(KeptResultsTest, WhatIsKeptIsFoundByItsKeyAlone) {
-  const std::string value("log\0cubin", 9);
-  results_.keep("a1", value);
-  EXPECT_EQ(results_.find("a1"), value);
-  EXPECT_EQ(results_.find("a2"), std::nullopt);
-}
-
-TEST_F(KeptResultsTest, ADamagedFileIsAMiss) {
-  results_.keep("a1", "value");
-  for (const auto& bytes : {std::string(), std::string(64, '0'), std::string(64, '0') + "value"}) {
-    ASSERT_TRUE(write_file_atomically(file("a1"), bytes).ok());
-    EXPECT_EQ(results_.find("a1"), std::nullopt) << bytes;
-  }
-}
-
-TEST_F(KeptResultsTest, WithoutAFolderNothingIsKept) {
-  const KeptResults none{fs::path()};
-  none.keep("a1", "value");
-  EXPECT_EQ(none.find("a1"), std::nullopt);
-}
-
-TEST_F(KeptResultsTest, WhatWasReadLatelyStays) {
-  using std::chrono::hours;
-  results_.keep("read", "value");
-  results_.keep("unread", "value");
-  for (const char* key : {"read", "unread"}) {
-    fs::last_write_time(file(key), fs::file_time_type::clock::now() - hours(48));
-  }
-  EXPECT_TRUE(results_.find("read").has_value());
-  results_.remove_unread(hours(24));
-  EXPECT_TRUE(results_.find("read").has_value());
-  EXPECT_FALSE(results_.find("unread").has_value());
-}
-
-class CompileOnce : public KeptResultsTest {
+class CompileOnce : public testing::Test {
  protected:
   void SetUp() override {
     auto opened = Nvrtc::open();
@@ -67,6 +22,12 @@ class CompileOnce : public KeptResultsTest {
     input_.arch = "sm_80";
   }
 
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
+  }
+
+  TempDir folder_ = std::move(TempDir::create()).value();
+  KeptFiles results_{folder_.path(), 16};
   std::shared_ptr<const Nvrtc> nvrtc_;
   CompileInput input_;
 };

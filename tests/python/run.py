@@ -14,6 +14,7 @@ import sys
 import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+KEPT = os.environ.get("HSTUJIT_TEST_CACHE", "~/.cache/hstujit-tests")  # as tests/paths.h has it
 SKIPPED = 77
 OPTIONAL = ("there is no GPU", "JAX is not installed")
 
@@ -24,6 +25,11 @@ def main(names):
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         print(f"{' and '.join(missing)} cannot be imported by {sys.executable}: the tests are skipped")
         return 1 if strict else SKIPPED
+    # Processes run beside each other, and waiting threads of OpenMP spin.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if KEPT:
+        for variable, folder in ("HSTUJIT_HOST_CACHE", "host"), ("TORCHINDUCTOR_CACHE_DIR", "inductor"):
+            os.environ.setdefault(variable, str(pathlib.Path(KEPT).expanduser() / folder))
     sys.path.insert(0, str(FOLDER))
     names = [f"test_{name}" for name in names] or sorted(path.stem for path in FOLDER.glob("test_*.py"))
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)

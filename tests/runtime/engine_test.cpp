@@ -4,6 +4,7 @@
 #include <latch>
 
 #include "compiler/generator/generator_digest.h"
+#include "compiler/host/host_api.h"
 #include "compiler/support/text.h"
 #include "runtime/dispatch/kernel_choice.h"
 #include "tests/paths.h"
@@ -281,7 +282,8 @@ TEST_F(EngineTest, AHostBackendOfAnotherBuildIsRefused) {
     EXPECT_THAT(status.message(), HasSubstr(binary_path("/test_libraries/libhstujit_fake_host.so")));
     return status.message();
   };
-  EXPECT_THAT(refused("FAKE_HOST_ABI", "1"), HasSubstr("has ABI 1; this libhstujit needs ABI 2"));
+  EXPECT_THAT(refused("FAKE_HOST_ABI", "1"),
+              HasSubstr(fmt::format("has ABI 1; this libhstujit needs ABI {}", HSTUJIT_HOST_ABI)));
   EXPECT_THAT(refused("FAKE_HOST_GENERATOR", "another"),
               HasSubstr("has the generator another; this libhstujit goes by the generator "));
   EXPECT_THAT(refused("FAKE_HOST_GENERATOR", ""), HasSubstr("is of an older build"));

@@ -81,7 +81,7 @@ TEST(PositionalScore, KernelsCompile) {
         EXPECT_NE(kernel->source.find(function), std::string::npos);
         std::string log;
         const auto output =
-            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+            compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
         EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
         if (!output.ok()) continue;
         // A skeleton counts the registers of built-in scores: others may spill. Products must not wait.

@@ -79,7 +79,8 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   SCOPED_TRACE(changes.dump());
   const auto context = make_context();
   prepare_context(*context);
-  const auto kernel = JitKernel::create(*module_of(*context, *spec, build_score_of_rows), spec, direction, 2);
+  const auto kernel =
+      JitKernel::create(*module_of(*context, *spec, build_score_of_rows), spec, direction, 2, kept_objects());
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   HostCall call(spec, lengths, 7, 0, direction);
   call.pack_inputs();
@@ -170,7 +171,7 @@ TEST(RowOperand, KernelsCompile) {
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
         const auto output =
-            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+            compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
         EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
       }
     }

@@ -143,7 +143,8 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   prepare_context(*context);
   HostCall one(spec, lengths, 7, 0, direction), several(spec, lengths, 7, 0, direction);
   for (const auto& [threads, call] : {std::pair{1, &one}, {3, &several}}) {
-    const auto kernel = JitKernel::create(*module_of(*context, *spec, build_score_of_tables), spec, direction, threads);
+    const auto kernel =
+        JitKernel::create(*module_of(*context, *spec, build_score_of_tables), spec, direction, threads, kept_objects());
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     call->pack_inputs();
     const Status status = kernel->launch(call->values().data(), call->values().size());
@@ -283,7 +284,7 @@ TEST(TableOperand, KernelsCompile) {
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
         const auto output =
-            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+            compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
         ASSERT_TRUE(output.ok()) << output.status().message() << log;
         // Seven sites may spill a few bytes; a position and a time do not (TextScore.SumsOfTablesSpillNothing).
         for (const FollowingKernel& following : kernel->plan.following) {

@@ -143,7 +143,7 @@ TEST(TextScore, SumsOfTablesSpillNothing) {
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     std::string log;
     const auto output =
-        compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+        compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
     ASSERT_TRUE(output.ok()) << output.status().message() << log;
     int checked = 0;
     for (const FollowingKernel& following : kernel->plan.following) {
@@ -173,7 +173,7 @@ TEST(TextScore, KernelsCompile) {
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
         std::string log;
         const auto output =
-            compile_once(KeptResults(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
+            compile_once(kept_cubins(), **nvrtc, compile_input(kernel->source, kernel->plan, device.arch), &log);
         EXPECT_TRUE(output.ok()) << (output.ok() ? "" : output.status().message()) << log;
       }
     }
