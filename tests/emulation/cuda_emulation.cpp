@@ -1,5 +1,6 @@
 #include "tests/emulation/cuda_emulation.h"
 
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <csetjmp>
@@ -12,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "compiler/spec/rounding.h"
+#include "tests/emulation/halves.h"
 
 #undef shared_bytes
 #undef static_bytes
@@ -33,7 +34,10 @@ namespace {
 constexpr size_t kMaxShared = 256 * 1024;
 constexpr size_t kGuard = 4096;  // bytes behind a block's shared memory
 constexpr size_t kAlignment = 1024;
-constexpr size_t kStack = 512 * 1024;
+constexpr size_t kStack = 256 * 1024;
+// Stacks begin at as many different places of a page, so that those of a block are not all in the same sets of a cache.
+constexpr size_t kStackColours = 61, kColourBytes = 320;
+constexpr size_t kMaxThreads = 8 * 1024;  // of a cluster
 constexpr unsigned kLanes = 32;
 
 struct Copy {
@@ -59,18 +63,38 @@ struct Thread {
   ucontext_t context;
   jmp_buf place;
   bool entered = false;
-  std::unique_ptr<unsigned char[]> stack;
-  bool done = false;
-  const Meeting* waits_at = nullptr;
-  unsigned waits_for = 0;  // a generation of it
   std::function<bool()> ready;
   std::deque<std::vector<Copy>> groups;
   std::vector<Copy> uncommitted;
 };
 
+// Whether a thread may run: apart from the rest of it, since the scheduler asks for all threads in every turn.
+struct Wait {
+  bool done = false;
+  bool asks = false;  // its `ready`
+  const Meeting* at = nullptr;
+  unsigned generation = 0;  // of the meeting, that it waits for
+
+  bool is_over() const { return at == nullptr || static_cast<int>(at->generation - generation) >= 0; }
+};
+
 struct FreeMemory {
   void operator()(unsigned char* memory) const { std::free(memory); }
 };
+
+// The stacks of all threads side by side: a few large pages, which processors keep track of together, where a page of
+// each stack would be more than they can.
+unsigned char* stack_of(size_t number) {
+  static unsigned char* const stacks = [] {
+    void* const memory = ::mmap(nullptr, kMaxThreads * kStack, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    ::madvise(memory, kMaxThreads * kStack, MADV_HUGEPAGE);
+    return static_cast<unsigned char*>(memory);
+  }();
+  if (number >= kMaxThreads) throw std::runtime_error("more threads than a cluster has");
+  return stacks + number * kStack;
+}
 
 struct Block {
   std::unique_ptr<unsigned char, FreeMemory> memory{
@@ -79,12 +103,14 @@ struct Block {
   Meeting all;
   std::map<int, Meeting> named;
   unsigned alive = 0;
-  size_t declared = 0;  // bytes of its memory that the kernel may use
+  size_t declared = 0;          // bytes of its memory that the kernel may use
+  size_t written = kMaxShared;  // bytes of it that may not be as a block finds them
 };
 
 // The cluster that runs: a block where there are none.
 struct ClusterState {
   std::vector<Thread> threads;  // of all its blocks
+  std::vector<Wait> waits;      // of each
   std::vector<Block> blocks;
   Meeting all;
   std::vector<std::function<void()>> events;
@@ -98,6 +124,7 @@ struct ClusterState {
 ClusterState state;
 
 Thread& self() { return state.threads[thread_number]; }
+Wait& own_wait() { return state.waits[thread_number]; }
 Block& own_block() { return state.blocks[block_rank]; }
 
 void yield() {
@@ -114,10 +141,10 @@ bool arrive_at(Meeting& meeting, unsigned members) {
 
 void meet(Meeting& meeting, unsigned members) {
   if (arrive_at(meeting, members)) return;
-  self().waits_at = &meeting;
-  self().waits_for = meeting.generation + 1;
+  own_wait().at = &meeting;
+  own_wait().generation = meeting.generation + 1;
   yield();
-  self().waits_at = nullptr;
+  own_wait().at = nullptr;
 }
 
 // Threads that have left take no part in barriers.
@@ -131,7 +158,7 @@ void let_go(Meeting& meeting, unsigned alive) {
 void thread_main() {
   while (true) {
     (*state.kernel)();
-    self().done = true;
+    own_wait().done = true;
     let_go(own_block().all, --own_block().alive);
     let_go(state.all, --state.alive);
     yield();
@@ -140,28 +167,27 @@ void thread_main() {
 
 // Memory behind what the kernel has declared is as it was. On a GPU it is another block's, or none.
 void check_memory() {
-  for (const Block& block : state.blocks) {
+  for (Block& block : state.blocks) {
+    block.written = std::min(kMaxShared, block.declared + kGuard);
     const unsigned char* const memory = block.memory.get();
     const auto untouched = [](unsigned char byte) { return byte == 0xff; };
-    if (std::all_of(memory + block.declared, memory + std::min(kMaxShared, block.declared + kGuard), untouched))
-      continue;
+    if (std::all_of(memory + block.declared, memory + block.written, untouched)) continue;
+    block.written = kMaxShared;
     throw std::runtime_error("shared memory is written behind what the kernel has declared");
   }
 }
 
 // One that a failure has left somewhere in a kernel begins anew.
-void start_thread(Thread& thread) {
-  if (thread.stack == nullptr) thread.stack = std::make_unique_for_overwrite<unsigned char[]>(kStack);
-  if (!thread.done) {
+void start_thread(Thread& thread, Wait& wait, size_t number) {
+  if (!wait.done) {
     thread.entered = false;
     getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.get();
-    thread.context.uc_stack.ss_size = kStack;
+    thread.context.uc_stack.ss_sp = stack_of(number);
+    thread.context.uc_stack.ss_size = kStack - number % kStackColours * kColourBytes;
     thread.context.uc_link = nullptr;
     makecontext(&thread.context, thread_main, 0);
   }
-  thread.done = false;
-  thread.waits_at = nullptr;
+  wait = {};
   thread.ready = nullptr;
   thread.groups.clear();
   thread.uncommitted.clear();
@@ -171,13 +197,15 @@ size_t dynamic_bytes(const Grid& grid) { return (grid.shared_bytes + kAlignment 
 
 void start_cluster(const Grid& grid) {
   state.threads.resize(size_t{grid.cluster} * grid.threads);
+  state.waits.resize(state.threads.size());
   state.blocks.resize(grid.cluster);
   for (Block& block : state.blocks) {
     block.warps.assign((grid.threads + kLanes - 1) / kLanes, {});
     block.all = {};
     block.named.clear();
     block.alive = grid.threads;
-    std::memset(block.memory.get(), 0xff, kMaxShared);  // NaN in every type
+    std::memset(block.memory.get(), 0xff, block.written);  // NaN in every type
+    block.written = kMaxShared;
     block.declared = grid.shared_bytes;
   }
   state.all = {};
@@ -185,7 +213,7 @@ void start_cluster(const Grid& grid) {
   reset_hopper();
   state.alive = static_cast<unsigned>(state.threads.size());
   state.failure.clear();
-  for (Thread& thread : state.threads) start_thread(thread);
+  for (size_t i = 0; i < state.threads.size(); ++i) start_thread(state.threads[i], state.waits[i], i);
 }
 
 void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
@@ -205,17 +233,22 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   state.in_thread = false;
 }
 
+// The threads that may run now, in any order.
+void choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
+  chosen.clear();
+  for (unsigned i = 0; i < state.waits.size(); ++i) {
+    if (!state.waits[i].done && state.waits[i].is_over()) chosen.push_back(i);
+  }
+  std::shuffle(chosen.begin(), chosen.end(), random);
+}
+
 void run_cluster(const Grid& grid, unsigned first_block, std::mt19937& random) {
-  std::vector<unsigned> order(state.threads.size());
-  for (unsigned i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<unsigned> chosen;
   while (state.alive > 0) {
-    std::shuffle(order.begin(), order.end(), random);
+    choose_threads(chosen, random);
     bool progress = false;
-    for (const unsigned i : order) {
-      const Thread& thread = state.threads[i];
-      const bool waits =
-          thread.waits_at != nullptr && static_cast<int>(thread.waits_at->generation - thread.waits_for) < 0;
-      if (thread.done || waits || (thread.ready && !thread.ready())) continue;
+    for (const unsigned i : chosen) {
+      if (state.waits[i].asks && !state.threads[i].ready()) continue;
       run_thread(i, grid, first_block);
       progress = true;
       if (!state.failure.empty()) throw std::runtime_error(state.failure);
@@ -244,8 +277,9 @@ void fail(const std::string& what) {
 void wait_until(std::function<bool()> ready) {
   if (ready()) return;
   self().ready = std::move(ready);
+  own_wait().asks = true;
   yield();
-  self().ready = nullptr;
+  own_wait().asks = false;
 }
 
 void pause() { yield(); }
@@ -337,36 +371,39 @@ namespace {
 
 using hstujit::DataType;
 
-double from_16bit(DataType type, u32 bits) {
-  const auto half = static_cast<uint16_t>(bits);
-  return type == DataType::kBf16 ? hstujit::from_bf16_bits(half) : hstujit::from_fp16_bits(half);
+float from_16bit(DataType type, u32 bits) {
+  return emulation::from_half(type == DataType::kBf16, static_cast<uint16_t>(bits));
 }
 
 struct Operands {
   u32 a[4], b[2];
 };
 
-// c += a b, with kDepth values of k in a word's place: two of 16 bits, or one of 32.
-template <class Element>
-void multiply(float (&c)[4], const Operands& mine, int elements, const Element& element) {
+// c += a b, with kElements values of k in a word's place: two of 16 bits, or one of 32.
+template <int kElements, class Element>
+void multiply(float (&c)[4], const Operands& mine, const Element& element) {
   const Operands* lanes = emulation::exchange(mine);
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  for (int i = 0; i < 4; ++i) {
-    const int column = 2 * t + i % 2;
-    double sum = c[i];
-    for (int half = 0; half < 2; ++half) {
-      for (int k = 0; k < 4; ++k) {
-        const u32 a = lanes[4 * g + k].a[2 * half + i / 2], b = lanes[4 * column + k].b[half];
-        for (int part = 0; part < elements; ++part) sum += element(a, part) * element(b, part);
-      }
+  // Two rows of a, two columns of b.
+  constexpr int kDepth = 2 * 4 * kElements;
+  double a[2][kDepth], b[2][kDepth];
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < kDepth; ++k) {
+      const int half = k / kElements / 4, lane = k / kElements % 4, part = k % kElements;
+      a[i][k] = element(lanes[4 * g + lane].a[2 * half + i], part);
+      b[i][k] = element(lanes[4 * (2 * t + i) + lane].b[half], part);
     }
+  }
+  for (int i = 0; i < 4; ++i) {
+    double sum = c[i];
+    for (int k = 0; k < kDepth; ++k) sum += a[i / 2][k] * b[i % 2][k];
     c[i] = static_cast<float>(sum);
   }
 }
 
 void multiply_16bit(DataType type, float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}}, 2,
-           [&](u32 word, int part) { return from_16bit(type, word >> (16 * part) & 0xffff); });
+  multiply<2>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
+              [&](u32 word, int part) { return from_16bit(type, word >> (16 * part) & 0xffff); });
 }
 
 void load_matrices(u32* words, int count, u32 address, bool transposed) {
@@ -408,9 +445,7 @@ u32 load_global(const void* address, bool valid) {
 u32 ld_global_nc_u32(const void* address, bool valid) { return load_global<u32>(address, valid); }
 u32 ld_global_nc_u16(const void* address, bool valid) { return load_global<u16>(address, valid); }
 
-float unpack_16bit(bool bf16, u32 half) {
-  return static_cast<float>(from_16bit(bf16 ? DataType::kBf16 : DataType::kFp16, half));
-}
+float unpack_16bit(bool bf16, u32 half) { return emulation::from_half(bf16, static_cast<uint16_t>(half)); }
 
 u32 pack_16bit(bool bf16, float low, float high) {
   const auto bits = bf16 ? hstujit::to_bf16_bits : hstujit::to_fp16_bits;
@@ -429,6 +464,6 @@ void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 }
 // The low bits are cut off, as tensor cores do.
 void mma_m16n8k8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}}, 1,
-           [](u32 word, int) -> double { return std::bit_cast<float>(word & ~0x1fffu); });
+  multiply<1>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
+              [](u32 word, int) { return std::bit_cast<float>(word & ~0x1fffu); });
 }

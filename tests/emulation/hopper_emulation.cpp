@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "compiler/spec/rounding.h"
+#include "tests/emulation/halves.h"
 #include "tests/emulation/tensor_map.h"
 
 namespace emulation {
@@ -90,8 +90,11 @@ void for_box(const EmulatedTensorMap& map, unsigned shared, int column, int head
 double element_at(bool bf16, unsigned address) {
   uint16_t bits = 0;
   std::memcpy(&bits, shared_at(address, 2), 2);
-  return bf16 ? hstujit::from_bf16_bits(bits) : hstujit::from_fp16_bits(bits);
+  return from_half(bf16, bits);
 }
+
+// The swizzle moves 16 bytes together.
+constexpr unsigned kTogether = 16, kHalvesTogether = kTogether / 2;
 
 struct Descriptor {
   explicit Descriptor(unsigned long long bits)
@@ -109,37 +112,53 @@ struct Descriptor {
   unsigned start, leading, stride;
 };
 
+// Two rows of a, or two columns of b.
+using Lines = double[16][2];
+
+// Columns n and n + 1 of b; n is even.
+void read_columns(const WarpgroupProduct& p, const Descriptor& b, unsigned n, Lines& columns) {
+  for (unsigned k = 0; k < 16 && p.b_transposed; ++k) {
+    uint16_t bits[2];
+    std::memcpy(bits, shared_at(b.column(n, k), sizeof(bits)), sizeof(bits));
+    for (unsigned i = 0; i < 2; ++i) columns[k][i] = from_half(p.bf16, bits[i]);
+  }
+  for (unsigned i = 0; i < 2 && !p.b_transposed; ++i) {
+    for (unsigned first = 0; first < 16; first += kHalvesTogether) {
+      uint16_t bits[kHalvesTogether];
+      std::memcpy(bits, shared_at(b.line(n + i, first), kTogether), kTogether);
+      for (unsigned k = 0; k < kHalvesTogether; ++k) columns[first + k][i] = from_half(p.bf16, bits[k]);
+    }
+  }
+}
+
 void evaluate(const Pending& pending) {
   const WarpgroupProduct& p = pending.product;
   const unsigned thread = thread_index.x % 128, g = thread % 32 / 4, t = thread % 4, warp = thread / 32;
-  const auto type = [&](unsigned half) {
-    const auto bits = static_cast<uint16_t>(half);
-    return p.bf16 ? hstujit::from_bf16_bits(bits) : hstujit::from_fp16_bits(bits);
-  };
-  double a[2][16];
+  Lines a;
   for (unsigned half = 0; half < 2; ++half) {
     for (unsigned k = 0; k < 16; ++k) {
       if (p.a_in_registers) {
         const unsigned word = pending.quad[k % 8 / 2][k / 8 * 2 + half];
-        a[half][k] = type(word >> (k % 2 * 16) & 0xffff);
+        a[k][half] = from_half(p.bf16, static_cast<uint16_t>(word >> (k % 2 * 16)));
       } else {
         const unsigned m = warp * 16 + g + half * 8;
         const Descriptor operand(p.a);
-        a[half][k] = element_at(p.bf16, p.a_transposed ? operand.column(m, k) : operand.line(m, k));
+        a[k][half] = element_at(p.bf16, p.a_transposed ? operand.column(m, k) : operand.line(m, k));
       }
     }
   }
   const Descriptor b(p.b);
-  for (unsigned pair = 0; pair < static_cast<unsigned>(p.n) / 4; ++pair) {
+  for (unsigned eight = 0; eight < static_cast<unsigned>(p.n) / 8; ++eight) {
+    Lines columns;
+    read_columns(p, b, eight * 8 + 2 * t, columns);
     // A column of b makes the sums of two rows, which are two apart in p.sums.
-    const unsigned first = pair / 2 * 4 + pair % 2, n = pair / 2 * 8 + 2 * t + pair % 2;
-    double sums[2];
-    for (unsigned half = 0; half < 2; ++half) sums[half] = p.accumulate ? p.sums[first + half * 2] : 0;
+    float* const places = p.sums + eight * 4;
+    double sums[4];
+    for (unsigned i = 0; i < 4; ++i) sums[i] = p.accumulate ? places[i] : 0;
     for (unsigned k = 0; k < 16; ++k) {
-      const double element = element_at(p.bf16, p.b_transposed ? b.column(n, k) : b.line(n, k));
-      for (unsigned half = 0; half < 2; ++half) sums[half] += a[half][k] * element;
+      for (unsigned i = 0; i < 4; ++i) sums[i] += a[k][i / 2] * columns[k][i % 2];
     }
-    for (unsigned half = 0; half < 2; ++half) p.sums[first + half * 2] = static_cast<float>(sums[half]);
+    for (unsigned i = 0; i < 4; ++i) places[i] = static_cast<float>(sums[i]);
   }
 }
 

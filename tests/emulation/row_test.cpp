@@ -384,7 +384,7 @@ TEST(EmulatedRows, TablesByAtomicAdditions) {
       }
     }
   };
-  check(8, {{}, RowConfig{1, 1, 1, 2, "mufu"}});
+  check(8, {RowConfig{1, 1, 1, 2, "mufu"}});
   check(72, {RowConfig{16, 2, 1, 2, "mufu"}});
   check(264, {{}, RowConfig{64, 4, 1, 2, "mufu"}});
 }
