@@ -213,7 +213,7 @@ TEST_F(FrozenTest, AMissNamesTheNearestChoiceAndWhatDiffers) {
 TEST_F(FrozenTest, TheKeysOfAFileAreReadForTheFirstMissAlone) {
   const KernelConfig second = second_best();
   std::vector<FrozenChoice> list;
-  for (int64_t bucket = 1; bucket <= 2000; ++bucket) list.push_back({key_of(bucket), second});
+  for (int64_t bucket = 1; bucket <= 500; ++bucket) list.push_back({key_of(bucket), second});
   const auto choices = FrozenChoices::parse(*format_choices(list), "f");
   ASSERT_TRUE(choices.ok()) << choices.status().message();
   const auto time_of = [&](int misses) {

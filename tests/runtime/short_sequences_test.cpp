@@ -25,7 +25,7 @@ const ProblemBucket kShort1024{1024, BatchClass::kShortSequences};
 class ShortSequencesTest : public RuntimeTest {
  protected:
   static Config config_of(const std::string& extra = "") {
-    auto config = parse_config(R"({"version": 1, "ops": [{"name": "one", "op": "hstu_attention", "heads": 4,
+    auto config = parse_config(R"({"version": 1, "ops": [{"name": "one", "op": "hstu_attention", "heads": 1,
         "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [64, 1024])" +
                                    extra + "}]}",
                                "test", "");
@@ -95,7 +95,7 @@ TEST_F(ShortSequencesTest, BucketsHaveThemWhereAKernelMayPack) {
   };
   const Json attention = {{"name", "a"},
                           {"op", "hstu_attention"},
-                          {"heads", 4},
+                          {"heads", 1},
                           {"attn_dim", 64},
                           {"hidden_dim", 64},
                           {"max_seq_len", 1024},

@@ -34,7 +34,7 @@ class SmallBatchTest : public RuntimeTest {
   }
   static Config config_of(const std::string& extra) {
     auto config = parse_config(R"({"version": 1, "ops": [{"name": "one", "op": "hstu_attention", "heads": 4,
-        "attn_dim": 32, "hidden_dim": 32, "max_seq_len": [512, 600, 1024, 8192], )" +
+        "attn_dim": 16, "hidden_dim": 16, "max_seq_len": [512, 600, 1024, 8192], )" +
                                    extra + "}]}",
                                "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
