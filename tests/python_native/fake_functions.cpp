@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "python/native/arguments.h"
-#include "python/native/failure.h"
+#include "python/native/context.h"
 
 namespace hstujit::torch {
 namespace {

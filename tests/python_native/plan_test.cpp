@@ -8,8 +8,6 @@
 #include <string_view>
 #include <thread>
 
-#include "python/native/failure.h"
-
 namespace hstujit::torch {
 namespace {
 
@@ -138,18 +136,6 @@ TEST(PlanTable, ManyThreads) {
   PlanTable::keep_plans(512);
 }
 
-TEST(PreparedOp, RemembersLengthsByDevice) {
-  PreparedOp op(nullptr);
-  EXPECT_FALSE(op.is_prepared(64, 0));
-  op.add(64, 0);
-  op.add(128, 1);
-  EXPECT_TRUE(op.is_prepared(64, 0));
-  EXPECT_TRUE(op.is_prepared(128, 1));
-  EXPECT_FALSE(op.is_prepared(64, 1));
-  op.add(-1, 0);  // which every launch refuses
-  EXPECT_FALSE(op.is_prepared(-1, 0));
-}
-
 TEST(Plan, FollowsTheCall) {
   std::vector<Operator> all = all_operators();
   const Operator& op = *std::ranges::find(all, "dense_to_jagged", &Operator::name);
@@ -168,11 +154,12 @@ TEST(Plan, FollowsTheCall) {
   hstujit_call* call = nullptr;
   ASSERT_EQ(hstujit_call_create(context, "dense_to_jagged", &options, given, 3, &call), HSTUJIT_OK)
       << hstujit_last_error();
-  const Plan plan(op, call);
+  const Plan plan(op, OwnedCall(call));
   ASSERT_EQ(plan.arguments.size(), 4u);
-  EXPECT_EQ(plan.schema_outputs, std::vector<int>{0});
+  EXPECT_EQ(plan.results, std::vector<int>{0});
   ASSERT_EQ(plan.rows.size(), 1u);
-  EXPECT_EQ(op.inputs[static_cast<std::size_t>(plan.rows[0].offsets)], "seq_offsets");
+  EXPECT_TRUE(plan.rows[0].is_offsets);
+  EXPECT_EQ(op.slots[static_cast<std::size_t>(plan.rows[0].source)].name, "seq_offsets");
   hstujit_context_destroy(context);
 }
 
@@ -185,7 +172,7 @@ TEST(Operators, HaveSchemasOfPyTorch) {
       "rms_norm(Tensor x, Tensor? weight=None, float eps=1e-05, *, bool silu=False, bool residual=False) -> Tensor");
   EXPECT_EQ(schema("split_2d_jagged").substr(0, 60), "split_2d_jagged(Tensor values, Tensor? offsets_left=None, Te");
   for (const Operator& op : all) {
-    EXPECT_TRUE(op.required[static_cast<std::size_t>(op.first)]) << op.name;
+    EXPECT_TRUE(op.slots[static_cast<std::size_t>(op.first)].is_required) << op.name;
     EXPECT_EQ(op.schema.substr(0, op.name.size() + 1), op.name + "(");
   }
 }

@@ -49,14 +49,12 @@ class Library:
 
     def __init__(self, file: str) -> None:
         self.library = ctypes.CDLL(file)
-        text, number = ctypes.c_char_p, ctypes.c_int
+        text = ctypes.c_char_p
         for name, result, arguments in (
             ("refusal", text, []),
             ("failure", text, [ctypes.POINTER(ctypes.c_int32)]),
             ("set_error", None, [text]),
             ("set_callbacks", None, [ctypes.POINTER(_Callbacks)]),
-            ("count", number, []),
-            ("name", text, [number]),
             ("forget", None, []),
             ("keep_plans", None, [ctypes.c_int32]),
         ):
@@ -73,7 +71,6 @@ class Library:
         self.call("set_callbacks", ctypes.byref(self.callbacks))
         self.keep_plans(MOST_PLANS)
         on_default_changed.append(self.forget)
-        self.names = [self.call("name", index).decode() for index in range(self.call("count"))]
 
     def call(self, name: str, *arguments: Any) -> Any:
         return getattr(self.library, "hstujit_torch_" + name)(*arguments)

@@ -117,5 +117,5 @@ def register_all() -> None:
     tag_caches()
     native = native_library()
     functions: dict[str, Function] = {}
-    for name in native.names:
+    for name in interfaces():
         _register(native, name, functions)
