@@ -13,7 +13,8 @@ import os
 import pathlib
 import re
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from . import _structs, errors
 from ._words import shown
@@ -183,6 +184,13 @@ def check(status: int) -> None:
         raise error_of(status)
 
 
+def created(function: Any, *arguments: Any) -> ctypes.c_void_p:
+    """The handle that a function writes to its last argument."""
+    handle = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(handle)))
+    return handle
+
+
 def take_text(text: _structs.Text) -> str:
     """The text, whose memory is given back."""
     try:
@@ -227,3 +235,25 @@ def encode(value: str | os.PathLike[str] | None) -> bytes | None:
     if b"\0" in encoded:
         raise errors.InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
     return encoded
+
+
+class Owner:
+    """Base of what has a handle. It destroys it, so there is no second one: it is neither copied nor pickled."""
+
+    _destroy: ClassVar[Any]  # a function of the library
+    _handle: Any = None
+
+    def __init_subclass__(cls, destroy: Callable[[Any], None] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if destroy is not None:
+            cls._destroy = destroy
+
+    def __del__(self) -> None:
+        if handle := self.__dict__.pop("_handle", None):
+            self._destroy(handle)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.NotCopyableError(
+            f"a hstujit.{type(self).__name__} has a handle of the library: it is neither copied nor pickled; "
+            "make another one from the same arguments"
+        )

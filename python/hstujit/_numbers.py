@@ -40,6 +40,3 @@ def _scalar(value: Any) -> Any:
 
 def is_flag(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
-
-
-__all__ = ["as_integer", "as_real", "is_flag", "is_integer", "is_number"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 from ._numbers import as_integer, as_real
-from ._words import shown
+from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
 ABI_VERSION = 2
@@ -34,6 +35,13 @@ def integer_of(name: str, kind: Any, value: Any) -> int:
         least = "" if is_signed else ", at least 0"
         raise InvalidArgumentError(f"{name} is {shown(value)}; it must be an integer of {bits} bits{least}")
     return integer
+
+
+def number_of(name: str, value: Any, numbers: Mapping[str, int]) -> int:
+    """The number of a value of an enumeration."""
+    if value not in numbers:
+        raise InvalidArgumentError(not_allowed(name, value, numbers))
+    return numbers[value]
 
 
 def real_of(name: str, value: Any) -> float:

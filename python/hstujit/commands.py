@@ -13,10 +13,8 @@ from typing import Any
 from . import _structs
 from ._interrupt import Progress, interruptible
 from ._library import encode, json_of, library
-from ._words import not_allowed
 from .config import Config
 from .context import Context, context_of, handle_of
-from .errors import InvalidArgumentError
 
 Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -42,12 +40,6 @@ def _call_until_interrupted(
         return json_of(function, context._handle, config._handle, ctypes.byref(run_options))
 
     return interruptible(work, progress)
-
-
-def _backend(name: str) -> int:
-    if name not in _structs.BACKENDS:
-        raise InvalidArgumentError(not_allowed("backend", name, _structs.BACKENDS))
-    return _structs.BACKENDS[name]
 
 
 def prewarm(
@@ -158,7 +150,7 @@ def run(
         config,
         context,
         op_name=encode(op),
-        backend=_backend(backend),
+        backend=_structs.number_of("backend", backend, _structs.BACKENDS),
         check=bool(check),
         device=device,
         repeats=repeats,

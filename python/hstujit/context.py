@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
-from ._handles import Owner
-from ._library import check, encode, json_of, library
+from ._library import Owner, created, encode, json_of, library
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
@@ -59,8 +58,7 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
             deterministic=bool(deterministic),
         )
         self._calls: dict[Any, Any] = {}  # by what their instances follow from
-        self._handle = ctypes.c_void_p()
-        check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
+        self._handle = created(library.hstujit_context_create, ctypes.byref(options))
 
     def doctor(self) -> dict[str, Any]:
         """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""

@@ -35,6 +35,3 @@ def tag_caches() -> None:
     own = f"hstujit-{digest()}"
     if own not in config.cache_key_tag:
         config.cache_key_tag = f"{config.cache_key_tag} {own}".lstrip()
-
-
-__all__ = ["tag_caches"]

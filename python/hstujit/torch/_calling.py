@@ -73,6 +73,3 @@ def called_as(names: Mapping[str, str], operator: Callable[..., Any], **argument
     except Error as error:
         rename(error, names, "")
         raise
-
-
-__all__ = ["Calling", "called_as", "calling", "calling_as", "calling_of", "rename"]

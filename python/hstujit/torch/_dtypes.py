@@ -37,6 +37,3 @@ def dlpack_type(dtype: torch.dtype) -> DLDataType:
         return DLDataType(*_WHOLE[dtype], 1)
     found = re.fullmatch(r"([a-z]+)(\d+)", str(dtype).removeprefix("torch."))
     return DLDataType(_CODES[found[1]], int(found[2]), 1) if found and found[1] in _CODES else DLDataType(3, 8, 1)
-
-
-__all__ = ["DTYPES", "NAMES", "dlpack_type", "dtype_name"]

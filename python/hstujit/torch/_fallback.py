@@ -116,6 +116,3 @@ def has_host_backend() -> bool:
     except errors.NoHostBackendError:
         return False
     return True
-
-
-__all__ = ["Calls", "Kept", "falling_back", "has_host_backend"]

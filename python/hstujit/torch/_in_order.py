@@ -65,6 +65,3 @@ def in_order(
     renamed = {before: after for before, after in names.items() if before != after}
     through = {before: names.get(after, after) for before, after in calling.names.items()}
     return calling_as(Calling(calling.operator, {**renamed, **through}))(made)
-
-
-__all__ = ["in_order", "written_out"]

@@ -138,6 +138,3 @@ def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
             name = own[parameter.name]
             least, most, step, wanted = _wanted(described.allowed[parameter.name])
             yield name, least, most, step, f"{name} not {wanted}"
-
-
-__all__ = ["Limits"]

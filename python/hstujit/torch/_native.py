@@ -135,6 +135,3 @@ def _dtypes() -> dict[int, torch.dtype]:
         if function is not None and dlpack_type(dtype).code != 3:
             found[function()] = dtype
     return found
-
-
-__all__ = ["FILE", "MOST_PLANS", "Library", "native_library"]

@@ -101,6 +101,3 @@ def _returns(annotation: str) -> str:
     if not annotation.startswith("tuple["):
         return _type(annotation)
     return f"({', '.join(map(_type, annotation.removeprefix('tuple[').removesuffix(']').split(', ')))})"
-
-
-__all__ = ["Node", "has_proxies"]

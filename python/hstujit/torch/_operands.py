@@ -169,6 +169,3 @@ def declared(
         texts.append(f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}")
         tensors.append(tensor)
     return ", ".join(texts), tensors
-
-
-__all__ = ["Operand", "Reads", "declared", "facts_of", "head", "row", "scalar", "table"]

@@ -214,6 +214,3 @@ def _modules() -> list[ModuleType]:
         for name, module in list(sys.modules.items())
         if name.partition(".")[0] != ours and isinstance(module, ModuleType)
     ]
-
-
-__all__ = ["Calls", "Patched", "patch", "unpatch"]

@@ -31,6 +31,3 @@ def defaults(name: str) -> dict[str, Any]:
 def by_name(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Every argument of a call of an operator."""
     return {**defaults(name), **dict(zip(positional(name), args)), **kwargs}
-
-
-__all__ = ["DECLARED", "NAMESPACE", "OPERATORS", "by_name", "defaults", "operator_of", "positional"]

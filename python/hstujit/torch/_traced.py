@@ -108,6 +108,3 @@ def _known(size: Any, is_fixed: bool) -> int:
     from torch.fx.experimental import symbolic_shapes
 
     return 1 if symbolic_shapes.guard_or_false(size == 1) else -1
-
-
-__all__ = ["Function"]
