@@ -13,7 +13,7 @@ import torch
 
 from .. import errors
 from .._words import cut
-from ._in_order import written_out
+from ._calling import written_out
 from ._public import Function, Substitute
 
 _REASONS = 100  # that are counted apart: one may be a sentence with a value
