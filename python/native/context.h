@@ -13,7 +13,7 @@ extern "C" {
 struct hstujit_torch_callbacks {
   hstujit_context* (*context)();  // of calls from now on; it stays at least until the thread's next call of this
   // Repeats an allocation that has failed, so that PyTorch's own exception says why.
-  std::int32_t (*allocate)(std::int32_t rank, const std::int64_t* sizes, std::int32_t dtype, std::int32_t device);
+  std::int32_t (*allocate)(std::int64_t bytes, std::int32_t device);
   std::int32_t (*warn)(const char* text);
 };
 

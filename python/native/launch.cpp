@@ -75,7 +75,7 @@ std::int64_t extent(std::span<const std::int64_t> sizes, std::size_t axis, std::
 }
 
 // `strides` has room for those of the tensor, whose rows begin at multiples of `row_elements`.
-OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::int32_t device, std::int64_t* strides,
+OwnedTensor empty(std::span<const std::int64_t> sizes, DLDataType dtype, std::int32_t device, std::int64_t* strides,
                   std::int64_t row_elements) {
   const Functions& torch = functions();
   std::int64_t elements = 1;
@@ -86,14 +86,15 @@ OwnedTensor empty(std::span<const std::int64_t> sizes, std::int32_t dtype, std::
   AtenTensorHandle made = nullptr;
   const auto rank = static_cast<std::int32_t>(sizes.size());
   const std::int32_t type = device < 0 ? torch.aoti_torch_device_type_cpu() : torch.aoti_torch_device_type_cuda();
-  if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides, dtype, type, std::max(device, 0), &made)) {
-    if (callbacks().allocate) check_callback(callbacks().allocate(rank, sizes.data(), dtype, device) != 0);
+  if (torch.aoti_torch_empty_strided(rank, sizes.data(), strides, torch_type(dtype), type, std::max(device, 0),
+                                     &made)) {
+    if (callbacks().allocate) check_callback(callbacks().allocate(elements * dtype.bits / 8, device) != 0);
     throw std::runtime_error("PyTorch has no memory for an output");
   }
   return OwnedTensor(made);
 }
 
-OwnedTensor empty(std::int64_t size, std::int32_t dtype, std::int32_t device) {
+OwnedTensor empty(std::int64_t size, DLDataType dtype, std::int32_t device) {
   std::int64_t stride = 1;
   return empty(std::span(&size, 1), dtype, device, &stride, 1);
 }
@@ -127,7 +128,7 @@ class Launch {
   void allocate();
   void run();
   OwnedTensor take_output(int output) {
-    return output < 0 ? empty(0, torch_type(first_output().dtype), device()) : std::move(outputs_[output]);
+    return output < 0 ? empty(0, first_output().dtype, device()) : std::move(outputs_[output]);
   }
 
  private:
@@ -162,7 +163,7 @@ void Launch::copy(std::size_t at) {
   made = *values_[at].tensor;
   Copy& copy = copies_.emplace_back();
   copy.strides.resize(static_cast<std::size_t>(made.ndim));
-  copy.tensor = empty({made.shape, copy.strides.size()}, torch_type(made.dtype), device(), copy.strides.data(), 1);
+  copy.tensor = empty({made.shape, copy.strides.size()}, made.dtype, device(), copy.strides.data(), 1);
   HSTUJIT_CALL_TORCH(aoti_torch_copy_, copy.tensor.get(), arguments_.tensor(plan_.arguments[at].source), 0);
   made.data = data_of(copy.tensor);
   made.strides = copy.strides.data();
@@ -194,7 +195,7 @@ void Launch::allocate() {
     const auto rank = static_cast<std::size_t>(described.rank);
     std::int64_t *const sizes = sizes_.data() + used, *const strides = strides_.data() + used;
     OwnedTensor& output = outputs_[-1 - source];
-    output = empty({sizes, rank}, torch_type(described.dtype), device(), strides, described.row_elements);
+    output = empty({sizes, rank}, described.dtype, device(), strides, described.row_elements);
     const DLDevice where = device() < 0 ? DLDevice{kDLCPU, 0} : DLDevice{kDLCUDA, device()};
     tensors_[at] = {data_of(output), where, described.rank, described.dtype, sizes, strides, 0};
     values_[at].tensor = &tensors_[at];
@@ -235,7 +236,7 @@ void Launch::run() {
   std::size_t bytes = 0;
   hstujit_op* const op = prepare(&bytes);
   OwnedTensor workspace;  // goes back to the allocator, which gives it to later work on the same stream alone
-  if (bytes != 0) workspace = empty(static_cast<std::int64_t>(bytes), functions().aoti_torch_dtype_uint8(), device());
+  if (bytes != 0) workspace = empty(static_cast<std::int64_t>(bytes), {kDLUInt, 8, 1}, device());
   check_status(hstujit_launch(op, values_.data(), count(), bytes != 0 ? data_of(workspace) : nullptr, bytes,
                               device() < 0 ? nullptr : current_stream(device())));
 }
