@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from . import _structs, errors
-from ._words import shown
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
 PACKAGE = pathlib.Path(__file__).parent
@@ -221,20 +220,6 @@ def suggested(written: str, names: list[str]) -> list[str]:
     array = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     found: list[str] = json_of(library.hstujit_suggest, written.encode(errors="replace"), array, len(names))
     return found
-
-
-def encode(value: str | os.PathLike[str] | None) -> bytes | None:
-    """A path or a name for the C library; a NUL would end it early."""
-    if value is None:
-        return None
-    try:
-        encoded = os.fsencode(value)
-    except UnicodeEncodeError:
-        sentence = f"{shown(value)} holds a character that has no encoding, a lone surrogate"
-        raise errors.InvalidArgumentError(sentence) from None
-    if b"\0" in encoded:
-        raise errors.InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
-    return encoded
 
 
 class Owner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,17 +52,35 @@ def real_of(name: str, value: Any) -> float:
     return real
 
 
+def encode(value: str | os.PathLike[str] | None) -> bytes | None:
+    """A path or a name for the C library; a NUL would end it early."""
+    if value is None:
+        return None
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        sentence = f"{shown(value)} holds a character that has no encoding, a lone surrogate"
+        raise InvalidArgumentError(sentence) from None
+    if b"\0" in encoded:
+        raise InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
+    return encoded
+
+
 class Sized(ctypes.Structure):
     """A struct that begins with its size."""
 
-    def __init__(self, **values: object) -> None:
+    def __init__(self, **values: Any) -> None:
         super().__init__(size=ctypes.sizeof(self))
         kinds = {field[0]: field[1] for field in self._fields_}
         for name, value in values.items():
             kind = kinds[name]
             if kind in _INTEGERS and not isinstance(value, bool):
                 value = integer_of(name, kind, value)
-            setattr(self, name, real_of(name, value) if kind is ctypes.c_double else value)
+            elif kind is ctypes.c_double:
+                value = real_of(name, value)
+            elif kind is ctypes.c_char_p:
+                value = encode(value)
+            setattr(self, name, value)
 
 
 class Text(ctypes.Structure):

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._library import Owner, created, encode, json_of, library
+from . import _structs
+from ._library import Owner, created, json_of, library
 from ._numbers import is_integer, is_number
 from ._words import shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
@@ -29,7 +30,7 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         if isinstance(source, (str, bytes, os.PathLike)):
             try:
-                self._handle = created(library.hstujit_config_load, encode(source))
+                self._handle = created(library.hstujit_config_load, _structs.encode(source))
             except Error as error:
                 if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
                     error.args = (f"{error}; a config that is a text is Config.parse(text)",)
@@ -47,12 +48,12 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
     @classmethod
     def parse(cls, text: str, origin: str = _ORIGIN) -> Config:
         """The config of this JSON text. ``origin`` stands for the file in messages."""
-        return cls._of(library.hstujit_config_parse, encode(text), encode(origin))
+        return cls._of(library.hstujit_config_parse, _structs.encode(text), _structs.encode(origin))
 
     @classmethod
     def recording(cls, path: str | os.PathLike[str]) -> Config:
         """What a file of ``HSTUJIT_RECORD`` lists. Only :func:`hstujit.tune` takes it."""
-        return cls._of(library.hstujit_config_load_recording, encode(path))
+        return cls._of(library.hstujit_config_load_recording, _structs.encode(path))
 
     @classmethod
     def _of(cls, function: Any, *arguments: Any) -> Config:

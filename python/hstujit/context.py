@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
-from ._library import Owner, created, encode, json_of, library
+from ._library import Owner, created, json_of, library
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
@@ -51,8 +51,8 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
         if log:
             _logs.append(callback)
         options = _structs.ContextOptions(
-            cache_dir=encode(cache_dir),
-            cache_path=encode(_separated(cache_path)),
+            cache_dir=cache_dir,
+            cache_path=_separated(cache_path),
             on_miss=_structs.ON_MISS[on_miss],
             log=callback,
             deterministic=bool(deterministic),

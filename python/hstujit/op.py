@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _structs
 from ._dlpack import CUDA, Tensor, device_of
-from ._library import Owner, check, created, encode, json_of, library
+from ._library import Owner, check, created, json_of, library
 from ._words import cut, did_you_mean, shown
 from .config import Config, json_text
 from .context import Context, context_of
@@ -64,7 +64,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
             raise InvalidArgumentError(f"config is {shown(config)}; it must be a hstujit.Config")
         op = cls.__new__(cls)
         handle, *where = op._where(context, direction, backend)
-        op._handle = created(library.hstujit_op_from_config, handle, config._handle, encode(name), *where)
+        op._handle = created(library.hstujit_op_from_config, handle, config._handle, _structs.encode(name), *where)
         return op
 
     def _where(self, context: Context | None, direction: str, backend: str) -> tuple[Any, int, int]:
