@@ -31,24 +31,19 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
 
 def _empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     framework, name = framework_of(like), _NAMES.get(dtype, dtype)
+    if framework not in _FRAMEWORKS:
+        raise InvalidArgumentError(
+            f"arrays of {framework} cannot be made here: pass out, of shape {shape} and data type {dtype}"
+        )
+    if framework == "numpy" and name == "bfloat16":
+        raise InvalidArgumentError("the result is bf16, which numpy has not; pass float16 or float32, or out")
+    module = importlib.import_module("jax.numpy" if framework == "jax" else framework)
     if framework == "torch":
-        torch = importlib.import_module("torch")
-        return torch.empty(shape, dtype=getattr(torch, name), device=like.device)
-    if framework == "numpy":
-        numpy = importlib.import_module("numpy")
-        if name == "bfloat16":
-            raise InvalidArgumentError("the result is bf16, which numpy has not; pass float16 or float32, or out")
-        return numpy.empty(shape, dtype=name)
-    if framework == "cupy":
-        cupy = importlib.import_module("cupy")
-        return cupy.empty(shape, dtype=name)
+        return module.empty(shape, dtype=getattr(module, name), device=like.device)
     if framework == "jax":
-        jax_numpy = importlib.import_module("jax.numpy")
         # Nobody else has the buffer, so it may be written before it is given away; not before JAX has filled it.
-        return jax_numpy.empty(shape, dtype=name, device=like.device).block_until_ready()
-    raise InvalidArgumentError(
-        f"arrays of {framework} cannot be made here: pass out, of shape {shape} and data type {dtype}"
-    )
+        return module.empty(shape, dtype=name, device=like.device).block_until_ready()
+    return module.empty(shape, dtype=name)
 
 
 @contextlib.contextmanager

@@ -40,11 +40,10 @@ _HANDLE, _TEXT, _STRING = ctypes.c_void_p, ctypes.POINTER(_structs.Text), ctypes
 _OUT = ctypes.POINTER(ctypes.c_void_p)
 _OPTIONS = ctypes.POINTER(_structs.RunOptions)
 
-# Arguments of functions that return a hstujit_status.
+# Arguments of each function, which returns a hstujit_status but where _RESULTS says what else.
 _FUNCTIONS: dict[str, list[Any]] = {
     "operators": [_TEXT],
     "config_schema": [_TEXT],
-    "environment": [_TEXT],
     "context_create": [ctypes.POINTER(_structs.ContextOptions), _OUT],
     "doctor": [_HANDLE, _TEXT],
     "config_load": [_STRING, _OUT],
@@ -78,19 +77,11 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "cache_path": [_HANDLE, _TEXT],
     "cache_export": [_HANDLE, _STRING, ctypes.POINTER(_structs.CacheExportOptions), _TEXT],
     "cache_import": [_HANDLE, _STRING, _TEXT],
+    **{name: [] for name in ("abi_version", "version", "last_error", "callbacks_stop")},
+    "text_free": [_TEXT],
+    **{f"{owned}_destroy": [_HANDLE] for owned in ("context", "config", "op", "call")},
 }
-
-_OTHERS: dict[str, tuple[Any, list[Any]]] = {
-    "abi_version": (ctypes.c_int, []),
-    "version": (_STRING, []),
-    "last_error": (_STRING, []),
-    "text_free": (None, [_TEXT]),
-    "callbacks_stop": (None, []),
-    "context_destroy": (None, [_HANDLE]),
-    "config_destroy": (None, [_HANDLE]),
-    "op_destroy": (None, [_HANDLE]),
-    "call_destroy": (None, [_HANDLE]),
-}
+_RESULTS: dict[str, Any] = {"version": _STRING, "last_error": _STRING, "text_free": None, "callbacks_stop": None}
 
 
 def _load() -> ctypes.CDLL:
@@ -109,10 +100,8 @@ def _load() -> ctypes.CDLL:
         )
     for name, arguments in _FUNCTIONS.items():
         function = function_of(library, "hstujit_" + name)
-        function.restype, function.argtypes = ctypes.c_int, arguments
-    for name, (result, arguments) in _OTHERS.items():
-        function = function_of(library, "hstujit_" + name)
-        function.restype, function.argtypes = result, arguments
+        function.restype = _RESULTS.get(name, None if name.endswith("_destroy") else ctypes.c_int)
+        function.argtypes = arguments
     return library
 
 

@@ -134,8 +134,5 @@ class Signature(tuple[Argument, ...]):
         about = ("max_rows", _SEQUENCES)
         return next((i for i, argument in enumerate(self) if (argument.semantic, argument.axis) == about), None)
 
-    def find(self, name: str) -> Argument | None:
-        return next((argument for argument in self if argument.name == name), None)
-
 
 __all__ = ["Argument", "Dimension", "Signature"]

@@ -65,10 +65,8 @@ def falling_back(original: Function, substitute: Substitute, calls: Calls, kept:
             # PyTorch begins what it says of a value that is none of a schema's with the operator's name.
             if not isinstance(error, _REFUSALS) and not str(error).startswith("hstujit::"):
                 raise
-            if "HSTUJIT_" in str(error):  # what the environment asks for is no limit of a call
-                calls.count("")
-                raise
-            if _is_about_values(error):
+            # What the environment asks for is no limit of a call.
+            if "HSTUJIT_" in str(error) or _is_about_values(error):
                 calls.count("")
                 raise
             calls.count(substitute.beyond_limits(given) or cut(str(error)))

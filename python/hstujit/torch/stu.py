@@ -13,7 +13,7 @@ import torch
 from .._interface import interface
 from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._arguments import drawn_seed, integers_as
+from ._arguments import dropout_of, integers_as
 from ._calling import called_as
 from ._dtypes import dtype_name
 from ._kv_cache import Kept
@@ -23,6 +23,7 @@ from ._schema import OPERATORS as _ops
 from ._traced_layer import node_of
 
 _EPS = 1e-6
+_DROPOUT = ("dropout_ratio", "seed", "offset", "seed_tensor")
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 
 
@@ -179,10 +180,7 @@ class STULayer(torch.nn.Module):
         kept = None
         if kv_caching_lengths is not None:
             kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
-        ratio = config.output_dropout_ratio if self.training else 0.0
-        dropout = {}
-        if ratio > 0:
-            dropout = {"dropout_ratio": ratio, "seed_tensor": drawn_seed(x), "offset": 0}
+        dropout = dict(zip(_DROPOUT, dropout_of(config.output_dropout_ratio, self.training, x)))
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
             NAMES,
