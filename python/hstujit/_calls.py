@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 from . import _structs
 from ._interface import Interface
 from ._library import Owner, check, created, json_of, library
-from ._numbers import is_flag
+from ._structs import is_flag
 from .context import MOST_CALLS, Context
 from .signature import Dimension, Signature
 
@@ -90,12 +89,6 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
         self.signature = Signature.of(described["signature"])
         self.row_elements: list[int] = described["row_elements"]
         self.symbols: list[dict[str, Any]] = described["symbols"]
-
-    @functools.cached_property
-    def max_rows(self) -> str | None:
-        """The number that a launch is prepared for."""
-        index = self.signature.max_rows
-        return None if index is None else self.signature[index].name
 
     def output_sizes(self, values: Any, rows: Iterable[int]) -> list[tuple[int, ...]]:
         """The shape of each output. ``rows`` are the values of :attr:`given_symbols`."""

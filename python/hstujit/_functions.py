@@ -129,7 +129,8 @@ class _Call:
 
     def launch(self, call: Call, values: Any, numbers: dict[str, Any], like: Any, stream: int, device: int) -> None:
         op = call.op(values)
-        rows = 1 if call.max_rows is None else numbers[call.max_rows]
+        longest = call.signature.max_rows
+        rows = 1 if longest is None else numbers[longest]
         check(library.hstujit_prepare(op, _structs.Problem(max_seq_len=rows, device=device)))
         size = 0 if self.backend == "host" else workspace_size(op, values)
         workspace = empty(like, (size,), "uint8") if size else None

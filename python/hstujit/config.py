@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _structs
 from ._library import Owner, created, json_of, library
-from ._numbers import is_integer, is_number
+from ._structs import is_integer, is_number
 from ._words import shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 

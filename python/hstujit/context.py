@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -47,8 +48,10 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     ) -> None:
         if on_miss not in _structs.ON_MISS:
             raise InvalidArgumentError(not_allowed("on_miss", on_miss, filter(None, _structs.ON_MISS)) + ", or None")
-        callback = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
+        callback = _structs.LogCallback()
         if log:
+            texts = functools.partial(bytes.decode, errors="replace")
+            callback = _structs.LogCallback(lambda _, *event: log(*map(texts, event)))
             _logs.append(callback)
         options = _structs.ContextOptions(
             cache_dir=cache_dir,
@@ -76,13 +79,6 @@ def _separated(cache_path: Any) -> str | None:
         if ":" in name:
             raise InvalidArgumentError(f"cache_path has {shown(name)}; a path with ':' cannot be one of several layers")
     return ":".join(names)
-
-
-def _log_caller(log: Log) -> Callable[[Any, bytes, bytes], None]:
-    def call(_: Any, category: bytes, line: bytes) -> None:
-        log(category.decode(errors="replace"), line.decode(errors="replace"))
-
-    return call
 
 
 _default: Context | None = None

@@ -126,13 +126,13 @@ class Signature(tuple[Argument, ...]):
         return tuple(argument for argument in self if argument.is_output)
 
     @property
-    def max_rows(self) -> int | None:
-        """The position of the argument that ``prepare`` is for, None where one kernel serves all lengths.
+    def max_rows(self) -> str | None:
+        """The argument that ``prepare`` is for, None where one kernel serves all lengths.
 
         Of the longest sequence: an operator over new rows has one of these, too.
         """
         about = ("max_rows", _SEQUENCES)
-        return next((i for i, argument in enumerate(self) if (argument.semantic, argument.axis) == about), None)
+        return next((argument.name for argument in self if (argument.semantic, argument.axis) == about), None)
 
 
 __all__ = ["Argument", "Dimension", "Signature"]

@@ -34,27 +34,9 @@ struct DataType {
 };
 
 constexpr DataType kDataTypes[] = {
-    {&Functions::aoti_torch_dtype_bfloat16, {kDLBfloat, 16, 1}},
-    {&Functions::aoti_torch_dtype_float32, {kDLFloat, 32, 1}},
-    {&Functions::aoti_torch_dtype_float16, {kDLFloat, 16, 1}},
-    {&Functions::aoti_torch_dtype_int64, {kDLInt, 64, 1}},
-    {&Functions::aoti_torch_dtype_int32, {kDLInt, 32, 1}},
-    {&Functions::aoti_torch_dtype_float64, {kDLFloat, 64, 1}},
-    {&Functions::aoti_torch_dtype_int16, {kDLInt, 16, 1}},
-    {&Functions::aoti_torch_dtype_int8, {kDLInt, 8, 1}},
-    {&Functions::aoti_torch_dtype_uint8, {kDLUInt, 8, 1}},
-    {&Functions::aoti_torch_dtype_uint16, {kDLUInt, 16, 1}},
-    {&Functions::aoti_torch_dtype_uint32, {kDLUInt, 32, 1}},
-    {&Functions::aoti_torch_dtype_uint64, {kDLUInt, 64, 1}},
-    {&Functions::aoti_torch_dtype_bool, {kDLBool, 8, 1}},
-    {&Functions::aoti_torch_dtype_complex32, {kDLComplex, 32, 1}},
-    {&Functions::aoti_torch_dtype_complex64, {kDLComplex, 64, 1}},
-    {&Functions::aoti_torch_dtype_complex128, {kDLComplex, 128, 1}},
-    // Codes of DLPack 1.1, which its header here does not name yet.
-    {&Functions::aoti_torch_dtype_float8_e4m3fn, {10, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e4m3fnuz, {11, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e5m2, {12, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e5m2fnuz, {13, 8, 1}},
+#define HSTUJIT_DATA_TYPE(name, code, bits) {&Functions::name, {code, bits, 1}},
+    HSTUJIT_TORCH_DATA_TYPES(HSTUJIT_DATA_TYPE)
+#undef HSTUJIT_DATA_TYPE
 };
 
 DLDataType dlpack_type(std::int32_t dtype) {

@@ -50,7 +50,6 @@ struct State {
   hstujit_context* context = nullptr;  // of calls without Python
   std::once_flag context_made;
   std::array<std::unique_ptr<Registered>, kMaxOperators> operators;
-  std::size_t count = 0;
   std::string why_not = "it is not loaded";  // why no operator is registered; empty: they are
 };
 
@@ -66,12 +65,9 @@ void kernel(StableIValue* stack, std::uint64_t, std::uint64_t) {
 
 using Kernel = void (*)(StableIValue*, std::uint64_t, std::uint64_t);
 
-template <std::size_t... indices>
-constexpr std::array<Kernel, sizeof...(indices)> kernels_of(std::index_sequence<indices...>) {
-  return {kernel<indices>...};
-}
-
-constexpr auto kKernels = kernels_of(std::make_index_sequence<kMaxOperators>());
+constexpr auto kKernels = []<std::size_t... indices>(std::index_sequence<indices...>) {
+  return std::array<Kernel, sizeof...(indices)>{kernel<indices>...};
+}(std::make_index_sequence<kMaxOperators>());
 
 // False where a library has no function of this name.
 template <typename Function>
@@ -114,9 +110,8 @@ void register_operators(State& opened) {
   HSTUJIT_CALL_TORCH(aoti_torch_library_init_impl, kNamespace, "CUDA", kFile, 0, &cuda);
   std::vector<Operator> all = all_operators();
   if (all.size() > kMaxOperators) throw std::logic_error("there are more operators than this library has room for");
-  for (Operator& op : all) {
-    const std::size_t index = opened.count++;
-    opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(op), {}});
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(all[index]), {}});
     const Operator& kept = opened.operators[index]->op;
     HSTUJIT_CALL_TORCH(aoti_torch_library_def, definitions, kept.schema.c_str());
     for (const TorchLibraryHandle library : {cpu, cuda})
@@ -217,18 +212,7 @@ HSTUJIT_API void hstujit_torch_forget() {
 // How many plans of each operator are kept, 1 or more.
 HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::keep_plans(static_cast<std::size_t>(most)); }
 
-// For tests: puts another function in the place of one of PyTorch's, and returns that one; NULL where this library
-// calls none of that name.
-HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
-  Functions& used = state().functions;
-#define HSTUJIT_REPLACE(member, ...)     \
-  if (std::string_view(name) == #member) \
-    return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
-  HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
-  HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
-  HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)
-#undef HSTUJIT_REPLACE
-  return nullptr;
-}
+// For tests: PyTorch's functions as this library calls them, which may be replaced.
+HSTUJIT_API Functions* hstujit_torch_functions() { return &state().functions; }
 
 }  // extern "C"

@@ -14,7 +14,7 @@ std::int32_t no_type() { return 0; }
 const Functions& functions() {
   static const Functions fake = [] {
     Functions made;
-#define HSTUJIT_SET(name) made.name = no_type;
+#define HSTUJIT_SET(name, ...) made.name = no_type;
     HSTUJIT_TORCH_CONSTANTS(HSTUJIT_SET)
 #undef HSTUJIT_SET
     return made;

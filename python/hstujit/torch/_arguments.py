@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._dtypes import dtype_name
+from ._schema import dtype_name
 
 Dropout = tuple[float | None, int | None, int | None, torch.Tensor | None]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._numbers import is_number
+from .._structs import is_number
 from .._words import shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError

@@ -15,7 +15,7 @@ from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._calling import Calling
-from ._dtypes import DTYPES
+from ._schema import DTYPES
 
 Given = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from .. import _library
 from .._interface import Interface, interface, interfaces
 from ..errors import Error, InvalidArgumentError
-from ._autograd import Derivative, NoDerivative, Recorder, any_requires_grad, below_autograd
+from ._autograd import Derivative, Recorder, any_requires_grad, below_autograd
 from ._native import FILE, Library, native_library
 from ._schema import DECLARED, NAMESPACE, OPERATORS, by_name, operator_of, positional
 from ._traced import Function
@@ -53,13 +53,11 @@ def _register(native: Library, name: str, functions: dict[str, Function]) -> Non
         _put_in_front(native, called, recorder, frozenset(positional(name)))
 
 
-def _derivative_of(function: Function, backward: Function | None) -> Derivative | NoDerivative:
+def _derivative_of(function: Function, backward: Function | None) -> Derivative | str:
     name = function.interface.name
     if function.interface.direction == "backward":
-        return NoDerivative(f"{name} has no derivative: second derivatives are not there")
-    if backward is None:
-        return NoDerivative(f"{name} has no derivative; call it in torch.no_grad()")
-    return Derivative(function, backward)
+        return f"{name} has no derivative: second derivatives are not there"
+    return Derivative(function, backward) if backward else f"{name} has no derivative; call it in torch.no_grad()"
 
 
 def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], positional: frozenset[str]) -> None:

@@ -13,8 +13,7 @@ from .._interface import Interface
 from .._structs import UNKNOWN_INTEGER, DLTensor, Value
 from ..context import default_context
 from ..errors import InvalidArgumentError
-from ._dtypes import DTYPES, dlpack_type
-from ._schema import DECLARED
+from ._schema import DECLARED, DTYPES, dlpack_type
 
 
 class Function:

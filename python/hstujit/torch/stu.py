@@ -15,11 +15,11 @@ from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import dropout_of, integers_as
 from ._calling import called_as
-from ._dtypes import dtype_name
 from ._kv_cache import Kept
 from ._layer_config import CACHED_NAMES, NAMES, Lengths, check_values, instances_of, less_memory_of, parameters_of
 from ._nodes import has_proxies
 from ._schema import OPERATORS as _ops
+from ._schema import dtype_name
 from ._traced_layer import node_of
 
 _EPS = 1e-6
