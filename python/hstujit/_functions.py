@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _structs
+from ._arrays import CPU, CUDA_HOST, Tensor, backend_of, device_of, empty, on_device
 from ._calls import Call, Given, call_of, padded
-from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
-from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
 from ._library import check, library
 from ._words import cut, did_you_mean, shown

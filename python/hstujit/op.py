@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _structs
-from ._dlpack import CUDA, Tensor, device_of
+from ._arrays import CUDA, Tensor, device_of
 from ._library import Owner, check, created, json_of, library
 from ._words import cut, did_you_mean, shown
 from .config import Config, json_text
@@ -120,7 +120,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         values, tensors = self._values(arguments, stream)
         name = "workspace"
         borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
-        bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
+        bytes_ = 0 if borrowed is None else math.prod(borrowed.shape) * borrowed.dl_tensor.dtype.bits // 8
         address = None if borrowed is None else borrowed.data
         check(library.hstujit_launch(self._handle, values, len(values), address, bytes_, stream))
         del tensors, borrowed  # until here nothing of them may be given back
@@ -174,10 +174,6 @@ def _dlpack_stream(name: str, array: Any, stream: int | None) -> int | None:
     if stream is None or device_of(name, array)[0] != CUDA:
         return None
     return stream or 1
-
-
-def _bytes_of(tensor: Tensor) -> int:
-    return math.prod(tensor.shape) * tensor.dl_tensor.dtype.bits // 8
 
 
 __all__ = ["Op"]

@@ -210,7 +210,7 @@ HSTUJIT_API void hstujit_torch_forget() {
 }
 
 // How many plans of each operator are kept, 1 or more.
-HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::keep_plans(static_cast<std::size_t>(most)); }
+HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::most = static_cast<std::size_t>(most); }
 
 // For tests: PyTorch's functions as this library calls them, which may be replaced.
 HSTUJIT_API Functions* hstujit_torch_functions() { return &state().functions; }

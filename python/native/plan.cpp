@@ -57,10 +57,6 @@ std::size_t PlanTable::Hash::operator()(const Key& key) const {
   return hash;
 }
 
-std::atomic<std::size_t> PlanTable::most_{512};
-
-void PlanTable::keep_plans(std::size_t most) { most_.store(most, std::memory_order_relaxed); }
-
 std::shared_ptr<Plan> PlanTable::find(const Key& key) const {
   const std::shared_lock lock(mutex_);
   const auto found = plans_.find(key);
@@ -78,16 +74,11 @@ std::shared_ptr<Plan> PlanTable::keep(Key key, std::shared_ptr<Plan> plan, std::
   if (!is_new) return place->second.plan;
   place->second.plan = plan;
   place->second.used = ++kept_;
-  while (plans_.size() > most_.load(std::memory_order_relaxed)) {
+  while (plans_.size() > most) {
     dropped.push_back(plans_.extract(std::ranges::min_element(
         plans_, {}, [](const auto& entry) { return entry.second.used.load(std::memory_order_relaxed); })));
   }
   return plan;
-}
-
-std::uint64_t PlanTable::generation() const {
-  const std::shared_lock lock(mutex_);
-  return generation_;
 }
 
 void PlanTable::forget() {

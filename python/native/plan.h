@@ -46,20 +46,19 @@ class Plan {
   std::atomic<hstujit_call*> call_;
 };
 
-// The plans of one operator, keep_plans() of them at most. The one that was not used for the longest time goes first.
+// The plans of one operator, `most` of them. The one that was not used for the longest time goes first.
 // Any thread may use it; nothing of it is held while Python runs.
 class PlanTable {
  public:
   using Key = std::vector<std::uint64_t>;
 
-  // How many plans each table keeps from its next plan on, 1 or more.
-  static void keep_plans(std::size_t most);
+  static inline std::atomic<std::size_t> most{512};  // that each table keeps from its next plan on, 1 or more
 
   std::shared_ptr<Plan> find(const Key& key) const;
   // Keeps the first of the plans that were made for `key` since generation() said `generation`, and no plan of an
   // earlier generation.
   std::shared_ptr<Plan> keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation);
-  std::uint64_t generation() const;
+  std::uint64_t generation() const { return generation_; }
   void forget();
 
  private:
@@ -71,12 +70,10 @@ class PlanTable {
     mutable std::atomic<std::uint64_t> used{0};  // how many plans had been kept by then
   };
 
-  static std::atomic<std::size_t> most_;
-
   mutable std::shared_mutex mutex_;
   std::unordered_map<Key, Kept, Hash> plans_;
   std::uint64_t kept_ = 0;
-  std::uint64_t generation_ = 0;
+  std::atomic<std::uint64_t> generation_ = 0;
 };
 
 }  // namespace hstujit::torch

@@ -72,7 +72,7 @@ TEST(PlanTable, IsBoundedAndGivesBackWhatItDrops) {
 }
 
 TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
-  PlanTable::keep_plans(8);
+  PlanTable::most = 8;
   PlanTable table;
   const PlanTable::Key used = {1};
   const auto plan = table.keep(used, plan_of(10000), table.generation());
@@ -87,11 +87,11 @@ TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
     EXPECT_EQ(released().count(static_cast<int>(10000 + i)), table.find(key) ? 0u : 1u) << i;
   }
   EXPECT_EQ(kept, 8);
-  PlanTable::keep_plans(512);
+  PlanTable::most = 512;
 }
 
 TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
-  PlanTable::keep_plans(1);
+  PlanTable::most = 1;
   PlanTable table;
   auto plan = table.keep({1}, plan_of(20001), table.generation());
   table.keep({2}, plan_of(20002), table.generation());
@@ -100,7 +100,7 @@ TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
   EXPECT_EQ(released().count(20001), 0u);
   plan = nullptr;
   EXPECT_EQ(released().count(20001), 1u);
-  PlanTable::keep_plans(512);
+  PlanTable::most = 512;
 }
 
 TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
@@ -119,7 +119,7 @@ TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
 }
 
 TEST(PlanTable, ManyThreads) {
-  PlanTable::keep_plans(16);  // so that plans go while they are used
+  PlanTable::most = 16;  // so that plans go while they are used
   PlanTable table;
   std::vector<std::thread> threads;
   for (std::uint64_t seed = 0; seed < 4; ++seed)
@@ -133,7 +133,7 @@ TEST(PlanTable, ManyThreads) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  PlanTable::keep_plans(512);
+  PlanTable::most = 512;
 }
 
 TEST(Plan, FollowsTheCall) {
