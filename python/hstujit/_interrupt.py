@@ -36,7 +36,10 @@ def interruptible(work: Work, progress: Progress | None) -> Any:
         events.put(None)
 
     thread = threading.Thread(target=call, name="hstujit", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no thread to give
+        return work(cancel, progress or (lambda *event: None))
     try:
         while event := _next(events):
             if progress:
