@@ -129,7 +129,7 @@ class _Call:
     def launch(self, call: Call, values: Any, numbers: dict[str, Any], like: Any, stream: int, device: int) -> None:
         op = call.op(values)
         longest = call.signature.max_rows
-        rows = 1 if longest is None else numbers[longest]
+        rows = 1 if longest is None else numbers[call.signature[longest].name]
         check(library.hstujit_prepare(op, _structs.Problem(max_seq_len=rows, device=device)))
         size = 0 if self.backend == "host" else workspace_size(op, values)
         workspace = empty(like, (size,), "uint8") if size else None

@@ -16,6 +16,7 @@ from ._library import json_of, library
 from .config import Config
 from .context import Context, context_of, handle_of
 
+Shard = tuple[int, int]
 Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -26,12 +27,7 @@ def _call(function: Any, config: Source, context: Context | None, **options: Any
 
 
 def _call_until_interrupted(
-    function: Any,
-    config: Source,
-    context: Context | None,
-    progress: Progress | None,
-    shard: tuple[int, int],
-    **options: Any,
+    function: Any, config: Source, context: Context | None, progress: Progress | None, shard: Shard, **options: Any
 ) -> Any:
     """Calls a function whose work takes long. An exception ends the work: KeyboardInterrupt, or one of ``progress``."""
     config, context = config if isinstance(config, Config) else Config(config), context_of(context)
@@ -56,7 +52,7 @@ def prewarm(
     op: str | None = None,
     jobs: int = 0,
     check: bool = False,
-    shard: tuple[int, int] = (0, 0),
+    shard: Shard = (0, 0),
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -85,7 +81,7 @@ def tune(
     budget_s: float = 0,
     device: int = 0,
     jobs: int = 0,
-    shard: tuple[int, int] = (0, 0),
+    shard: Shard = (0, 0),
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         Not while a stream is being captured.
         """
         if max_seq_len is None:
-            if any(argument.name == "max_seq_len" for argument in self.signature):
+            if self.signature.find("max_seq_len"):
                 raise InvalidArgumentError(
                     "max_seq_len is None; launches of this op have one, and kernels are made for it"
                 )

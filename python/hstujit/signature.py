@@ -126,13 +126,16 @@ class Signature(tuple[Argument, ...]):
         return tuple(argument for argument in self if argument.is_output)
 
     @property
-    def max_rows(self) -> str | None:
-        """The argument that ``prepare`` is for, None where one kernel serves all lengths.
+    def max_rows(self) -> int | None:
+        """The position of the argument that ``prepare`` is for, None where one kernel serves all lengths.
 
         Of the longest sequence: an operator over new rows has one of these, too.
         """
         about = ("max_rows", _SEQUENCES)
-        return next((argument.name for argument in self if (argument.semantic, argument.axis) == about), None)
+        return next((i for i, argument in enumerate(self) if (argument.semantic, argument.axis) == about), None)
+
+    def find(self, name: str) -> Argument | None:
+        return next((argument for argument in self if argument.name == name), None)
 
 
 __all__ = ["Argument", "Dimension", "Signature"]

@@ -53,7 +53,7 @@ class Ops(Scratch):
         signature = hstujit.Op({**INSTANCE, "num_targets": True}).signature
         self.assertEqual([argument.name for argument in signature.outputs], ["out"])
         self.assertEqual(signature.find("q").shape_text, "(L, 2, 64)")
-        self.assertEqual(signature.max_rows, "max_seq_len")
+        self.assertEqual(signature[signature.max_rows].name, "max_seq_len")
         self.assertIsNone(signature.find("rab"))
 
     def test_mistakes(self):
