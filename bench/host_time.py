@@ -53,7 +53,9 @@ def pretend(driver, functions):
     context, opened = ctypes.c_void_p(), ctypes.CDLL(driver)
     opened.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
     opened.cuCtxPushCurrent_v2(context)
-    ctypes.CDLL(functions).fake_torch_install(_native.native_library().library.hstujit_torch_replace)
+    used = _native.native_library().library.hstujit_torch_functions
+    used.restype = ctypes.c_void_p
+    ctypes.CDLL(functions).fake_torch_install(ctypes.c_void_p(used()))
 
 
 def calls(torch, device, dtype):

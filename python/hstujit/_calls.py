@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import _structs
-from ._handles import Owner
 from ._interface import Interface
-from ._library import check, json_of, library
-from ._numbers import is_flag
+from ._library import Owner, check, created, json_of, library
+from ._structs import is_flag
 from .context import MOST_CALLS, Context
 from .signature import Dimension, Signature
 
@@ -49,24 +47,26 @@ class Given:
         return interface.name, types, sizes, forms, *self.numbers, *sorted(self.keywords.items()), *self.rows
 
     def array(self, interface: Interface) -> ctypes.Array[_structs.Given]:
-        entries = [(name, _TENSOR, ctypes.addressof(tensor)) for name, tensor in self.tensors.items()]
-        entries += [(name, _REAL if interface.is_real(name) else _INTEGER, 0) for name in self.numbers]
-        entries += [(name, _INTEGER, 0) for name in self.rows]
-        array = (_structs.Given * (len(entries) + len(self.keywords)))()
-        for place, (name, kind, address) in enumerate(entries):
-            array[place].name, array[place].kind, array[place].value.tensor = name.encode(), kind, address
-        for place, (name, value) in enumerate(self.keywords.items(), len(entries)):
-            given = array[place]
-            given.name = name.encode()
-            if isinstance(value, str):
-                given.kind, given.text = _TEXT, value.encode(errors="replace")
-            elif is_flag(value):
-                given.kind, given.value.integer = _FLAG, bool(value)
-            elif isinstance(value, float):
-                given.kind, given.value.real = _REAL, value
-            else:
-                given.kind, given.value.integer = _INTEGER, _structs.integer_of(name, ctypes.c_int64, value)
-        return array
+        given, value = _structs.Given, _structs.Value
+        entries = [
+            given(name.encode(), _TENSOR, value(tensor=ctypes.addressof(tensor)))
+            for name, tensor in self.tensors.items()
+        ]
+        entries += [given(name.encode(), _REAL if interface.is_real(name) else _INTEGER) for name in self.numbers]
+        entries += [given(name.encode(), _INTEGER) for name in self.rows]
+        entries += [_keyword(name, value) for name, value in self.keywords.items()]
+        return (given * len(entries))(*entries)
+
+
+def _keyword(name: str, value: Any) -> _structs.Given:
+    if isinstance(value, str):
+        return _structs.Given(name.encode(), _TEXT, text=value.encode(errors="replace"))
+    if is_flag(value):
+        return _structs.Given(name.encode(), _FLAG, _structs.Value(integer=bool(value)))
+    if isinstance(value, float):
+        return _structs.Given(name.encode(), _REAL, _structs.Value(real=value))
+    integer = _structs.integer_of(name, ctypes.c_int64, value)
+    return _structs.Given(name.encode(), _INTEGER, _structs.Value(integer=integer))
 
 
 class Call(Owner, destroy=library.hstujit_call_destroy):
@@ -80,49 +80,23 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
 
     def __init__(self, context: Context, interface: Interface, backend: str, given: Given) -> None:
         self.interface, self._context = interface, context
-        self._handle = ctypes.c_void_p()
-        options = _structs.OpOptions(
-            direction=_structs.DIRECTIONS[interface.direction], backend=_structs.BACKENDS[backend]
-        )
-        array = given.array(interface)
-        check(
-            library.hstujit_call_create(
-                context._handle,
-                interface.op.encode(),
-                ctypes.byref(options),
-                array,
-                len(array),
-                ctypes.byref(self._handle),
-            )
-        )
+        direction, number = _structs.DIRECTIONS[interface.direction], _structs.BACKENDS[backend]
+        options, array = _structs.OpOptions(direction=direction, backend=number), given.array(interface)
+        call = context._handle, interface.op.encode(), ctypes.byref(options), array, len(array)
+        self._handle = created(library.hstujit_call_create, *call)
         described = json_of(library.hstujit_call_describe, self._handle)
         self.parameters = {name: value for name, value in described["instance"].items() if name != "op"}
         self.signature = Signature.of(described["signature"])
         self.row_elements: list[int] = described["row_elements"]
         self.symbols: list[dict[str, Any]] = described["symbols"]
 
-    @functools.cached_property
-    def max_rows(self) -> str | None:
-        """The number that a launch is prepared for."""
-        index = self.signature.max_rows
-        return None if index is None else self.signature[index].name
-
     def output_sizes(self, values: Any, rows: Iterable[int]) -> list[tuple[int, ...]]:
         """The shape of each output. ``rows`` are the values of :attr:`given_symbols`."""
-        numbers = list(rows)
         ranks = [len(output.shape) for output in self.signature.outputs]
         sizes = (ctypes.c_int64 * sum(ranks))()
-        check(
-            library.hstujit_call_output_sizes(
-                self._handle,
-                values,
-                len(values),
-                (ctypes.c_int64 * len(numbers))(*numbers),
-                len(numbers),
-                sizes,
-                len(sizes),
-            )
-        )
+        numbers = [*rows]
+        told = (ctypes.c_int64 * len(numbers))(*numbers), len(numbers)
+        check(library.hstujit_call_output_sizes(self._handle, values, len(values), *told, sizes, len(sizes)))
         return [tuple(sizes[sum(ranks[:at]) : sum(ranks[: at + 1])]) for at in range(len(ranks))]
 
     @property
@@ -163,9 +137,7 @@ class Call(Owner, destroy=library.hstujit_call_destroy):
 
     def op(self, values: Any) -> ctypes.c_void_p:
         """The handle of the op that launches these values, which is the call's."""
-        handle = ctypes.c_void_p()
-        check(library.hstujit_call_op(self._handle, values, len(values), ctypes.byref(handle)))
-        return handle
+        return created(library.hstujit_call_op, self._handle, values, len(values))
 
 
 def call_of(context: Context, interface: Interface, backend: str, given: Given) -> Call:
@@ -189,6 +161,3 @@ def strides_of(shape: tuple[Any, ...], elements: int) -> tuple[Any, ...]:
     """Strides of a new tensor whose rows begin at multiples of so many elements."""
     rows = [*shape[1:-1], padded(shape[-1], elements)] if len(shape) > 1 else []
     return tuple(math.prod(rows[axis:]) for axis in range(len(shape)))
-
-
-__all__ = ["Call", "Given", "call_of", "padded", "strides_of"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from . import _structs
+from ._arrays import CPU, CUDA_HOST, Tensor, backend_of, device_of, empty, on_device
 from ._calls import Call, Given, call_of, padded
-from ._dlpack import CPU, CUDA_HOST, Tensor, backend_of, device_of
-from ._frameworks import empty, on_device
 from ._interface import Interface, interface, interfaces
 from ._library import check, library
 from ._words import cut, did_you_mean, shown
@@ -45,26 +45,17 @@ class _Operator:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         bound = self.bind(args, kwargs)
         bound.apply_defaults()
-        arguments = bound.arguments
-        context = context_of(arguments.pop("context"))
-        out = arguments.pop("out")
-        declared = arguments.pop(_DECLARED, {})
-        chosen = {
-            parameter.name: arguments[parameter.name]
-            for parameter in self.interface.parameters
-            if arguments[parameter.name] is not None
-        }
-        rows = {
-            name: _structs.integer_of(name, ctypes.c_int64, arguments[name])
-            for _, name in self.interface.rows
-            if arguments[name] is not None
-        }
-        inputs = {a.name: arguments[a.name] for a in self.interface.inputs if arguments[a.name] is not None}
-        inputs.update(declared)
-        first = next((a.name for a in self.interface.inputs if a.is_tensor and a.name in inputs), None)
+        context, out = context_of(bound.arguments.pop("context")), bound.arguments.pop("out")
+        declared = bound.arguments.pop(_DECLARED, {})
+        given = {name: value for name, value in bound.arguments.items() if value is not None}
+        chosen = {p.name: given[p.name] for p in self.interface.parameters if p.name in given}
+        counts = [keyword for _, keyword in self.interface.rows if keyword in given]
+        rows = {keyword: _structs.integer_of(keyword, ctypes.c_int64, given[keyword]) for keyword in counts}
+        inputs = {a.name: given[a.name] for a in self.interface.inputs if a.name in given} | declared
+        arrays = [a.name for a in self.interface.inputs if a.is_tensor]
+        first = next((name for name in arrays if name in inputs), None)
         if first is None:
-            wanted = next(a.name for a in self.interface.inputs if a.is_tensor)
-            raise InvalidArgumentError(f"{wanted} is missing; {self.interface.name} is given no array at all")
+            raise InvalidArgumentError(f"{arrays[0]} is missing; {self.interface.name} is given no array at all")
         device = device_of(first, inputs[first])
         call = _Call(self.interface, context, backend_of(first, device), inputs, chosen, rows, out)
         if device[0] in (CPU, CUDA_HOST):
@@ -73,19 +64,15 @@ class _Operator:
             return call.run(inputs[first], stream, device[1])
 
 
+@dataclass
 class _Call:
-    def __init__(
-        self,
-        described: Interface,
-        context: Context,
-        backend: str,
-        inputs: dict[str, Any],
-        chosen: dict[str, Any],
-        rows: dict[str, int],
-        out: Any,
-    ) -> None:
-        self.interface, self.context, self.backend = described, context, backend
-        self.inputs, self.chosen, self.rows, self.out = inputs, chosen, rows, out
+    interface: Interface
+    context: Context
+    backend: str
+    inputs: dict[str, Any]
+    chosen: dict[str, Any]
+    rows: dict[str, int]
+    out: Any
 
     def run(self, like: Any, stream: int, device: int = 0) -> Any:
         dlpack_stream = None if self.backend == "host" else stream or 1
@@ -141,7 +128,8 @@ class _Call:
 
     def launch(self, call: Call, values: Any, numbers: dict[str, Any], like: Any, stream: int, device: int) -> None:
         op = call.op(values)
-        rows = 1 if call.max_rows is None else numbers[call.max_rows]
+        longest = call.signature.max_rows
+        rows = 1 if longest is None else numbers[call.signature[longest].name]
         check(library.hstujit_prepare(op, _structs.Problem(max_seq_len=rows, device=device)))
         size = 0 if self.backend == "host" else workspace_size(op, values)
         workspace = empty(like, (size,), "uint8") if size else None
@@ -169,33 +157,21 @@ def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:
 def signature_of(described: Interface) -> inspect.Signature:
     """Inputs in the order of calls, then parameters as keywords."""
     kinds = inspect.Parameter
-    inputs = [
-        _parameter(argument.name, annotation, default, kinds.POSITIONAL_OR_KEYWORD)
-        for argument in described.call_order
-        for annotation, default in [_annotated(described, argument)]
-    ]
-    keywords = [
-        _parameter(p.name, p.type, kinds.empty if p.default is None else p.default, kinds.KEYWORD_ONLY)
-        for p in described.parameters
-    ]
-    keywords += [_parameter(name, "int | None", None, kinds.KEYWORD_ONLY) for _, name in described.rows]
-    keywords.append(_parameter("out", "Array | tuple[Array, ...] | None", None, kinds.KEYWORD_ONLY))
-    keywords.append(_parameter("context", "Context | None", None, kinds.KEYWORD_ONLY))
+    parameters = []
+    for argument in described.call_order:
+        optional = argument.name in described.optional
+        annotation = _PYTHON_TYPES[argument.kind] + (" | None" if optional else "")
+        default = None if optional else described.usual.get(argument.name, kinds.empty)
+        place = kinds.POSITIONAL_OR_KEYWORD
+        parameters.append(kinds(argument.name, place, default=default, annotation=annotation))
+    keywords = [(p.name, p.type, kinds.empty if p.default is None else p.default) for p in described.parameters]
+    keywords += [(keyword, "int | None", None) for _, keyword in described.rows]
+    keywords += [("out", "Array | tuple[Array, ...] | None", None), ("context", "Context | None", None)]
+    for name, annotation, default in keywords:
+        parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=default, annotation=annotation))
     if described.declares:
-        keywords.append(_parameter(_DECLARED, "Array", kinds.empty, kinds.VAR_KEYWORD))
-    result = "Any" if len(described.outputs) > 1 else "Array"
-    return inspect.Signature([*inputs, *keywords], return_annotation=result)
-
-
-def _annotated(described: Interface, argument: Argument) -> tuple[str, Any]:
-    annotation = _PYTHON_TYPES[argument.kind]
-    if argument.name in described.optional:
-        return annotation + " | None", None
-    return annotation, described.usual.get(argument.name, inspect.Parameter.empty)
-
-
-def _parameter(name: str, annotation: str, default: Any, kind: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+        parameters.append(kinds(_DECLARED, kinds.VAR_KEYWORD, annotation="Array"))
+    return inspect.Signature(parameters, return_annotation="Any" if len(described.outputs) > 1 else "Array")
 
 
 def docstring_of(described: Interface) -> str:
@@ -245,6 +221,3 @@ def function(name: str) -> Callable[..., Any]:
     call.__signature__ = operator.signature  # type: ignore[attr-defined]
     call.interface = described  # type: ignore[attr-defined]
     return call
-
-
-__all__ = ["function"]

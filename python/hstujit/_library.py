@@ -13,10 +13,10 @@ import os
 import pathlib
 import re
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from . import _structs, errors
-from ._words import shown
 
 SONAME = f"libhstujit.so.{_structs.ABI_VERSION}"
 PACKAGE = pathlib.Path(__file__).parent
@@ -40,11 +40,10 @@ _HANDLE, _TEXT, _STRING = ctypes.c_void_p, ctypes.POINTER(_structs.Text), ctypes
 _OUT = ctypes.POINTER(ctypes.c_void_p)
 _OPTIONS = ctypes.POINTER(_structs.RunOptions)
 
-# Arguments of functions that return a hstujit_status.
+# Arguments of each function, which returns a hstujit_status but where _RESULTS says what else.
 _FUNCTIONS: dict[str, list[Any]] = {
     "operators": [_TEXT],
     "config_schema": [_TEXT],
-    "environment": [_TEXT],
     "context_create": [ctypes.POINTER(_structs.ContextOptions), _OUT],
     "doctor": [_HANDLE, _TEXT],
     "config_load": [_STRING, _OUT],
@@ -78,19 +77,11 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "cache_path": [_HANDLE, _TEXT],
     "cache_export": [_HANDLE, _STRING, ctypes.POINTER(_structs.CacheExportOptions), _TEXT],
     "cache_import": [_HANDLE, _STRING, _TEXT],
+    **{name: [] for name in ("abi_version", "version", "last_error", "callbacks_stop")},
+    "text_free": [_TEXT],
+    **{f"{owned}_destroy": [_HANDLE] for owned in ("context", "config", "op", "call")},
 }
-
-_OTHERS: dict[str, tuple[Any, list[Any]]] = {
-    "abi_version": (ctypes.c_int, []),
-    "version": (_STRING, []),
-    "last_error": (_STRING, []),
-    "text_free": (None, [_TEXT]),
-    "callbacks_stop": (None, []),
-    "context_destroy": (None, [_HANDLE]),
-    "config_destroy": (None, [_HANDLE]),
-    "op_destroy": (None, [_HANDLE]),
-    "call_destroy": (None, [_HANDLE]),
-}
+_RESULTS: dict[str, Any] = {"version": _STRING, "last_error": _STRING, "text_free": None, "callbacks_stop": None}
 
 
 def _load() -> ctypes.CDLL:
@@ -109,10 +100,8 @@ def _load() -> ctypes.CDLL:
         )
     for name, arguments in _FUNCTIONS.items():
         function = function_of(library, "hstujit_" + name)
-        function.restype, function.argtypes = ctypes.c_int, arguments
-    for name, (result, arguments) in _OTHERS.items():
-        function = function_of(library, "hstujit_" + name)
-        function.restype, function.argtypes = result, arguments
+        function.restype = _RESULTS.get(name, None if name.endswith("_destroy") else ctypes.c_int)
+        function.argtypes = arguments
     return library
 
 
@@ -183,6 +172,13 @@ def check(status: int) -> None:
         raise error_of(status)
 
 
+def created(function: Any, *arguments: Any) -> ctypes.c_void_p:
+    """The handle that a function writes to its last argument."""
+    handle = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(handle)))
+    return handle
+
+
 def take_text(text: _structs.Text) -> str:
     """The text, whose memory is given back."""
     try:
@@ -215,15 +211,23 @@ def suggested(written: str, names: list[str]) -> list[str]:
     return found
 
 
-def encode(value: str | os.PathLike[str] | None) -> bytes | None:
-    """A path or a name for the C library; a NUL would end it early."""
-    if value is None:
-        return None
-    try:
-        encoded = os.fsencode(value)
-    except UnicodeEncodeError:
-        sentence = f"{shown(value)} holds a character that has no encoding, a lone surrogate"
-        raise errors.InvalidArgumentError(sentence) from None
-    if b"\0" in encoded:
-        raise errors.InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
-    return encoded
+class Owner:
+    """Base of what has a handle. It destroys it, so there is no second one: it is neither copied nor pickled."""
+
+    _destroy: ClassVar[Any]  # a function of the library
+    _handle: Any = None
+
+    def __init_subclass__(cls, destroy: Callable[[Any], None] | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if destroy is not None:
+            cls._destroy = destroy
+
+    def __del__(self) -> None:
+        if handle := self.__dict__.pop("_handle", None):
+            self._destroy(handle)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.NotCopyableError(
+            f"a hstujit.{type(self).__name__} has a handle of the library: it is neither copied nor pickled; "
+            "make another one from the same arguments"
+        )

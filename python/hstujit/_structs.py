@@ -1,12 +1,14 @@
-"""The structs of include/hstujit/hstujit.h and of DLPack, for ctypes."""
+"""The structs of include/hstujit/hstujit.h and of DLPack, for ctypes, and values that they take."""
 
 from __future__ import annotations
 
 import ctypes
+import numbers
+import os
+from collections.abc import Mapping
 from typing import Any
 
-from ._numbers import as_integer, as_real
-from ._words import shown
+from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
 ABI_VERSION = 2
@@ -23,6 +25,42 @@ _INTEGERS = {ctypes.c_int: (True, 32), ctypes.c_int64: (True, 64), ctypes.c_uint
 ADDRESS = ctypes.c_uint64
 
 
+def is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def as_integer(value: Any) -> int | None:
+    """An integer of any framework, also an array of rank 0, as Python's. None of anything else."""
+    value = _scalar(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return int(value.__index__())
+    except TypeError:  # of an array with an axis
+        return None
+
+
+def as_real(value: Any) -> float | None:
+    """A real number of any framework as Python's. None of anything else, and of a text."""
+    value = _scalar(value)
+    try:
+        return float(value) if is_number(value) else None
+    except OverflowError:
+        return None
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def is_flag(value: Any) -> bool:
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # numpy's, too
+
+
 def integer_of(name: str, kind: Any, value: Any) -> int:
     """An argument that is an integer. ctypes cuts one that its type has no room for; this refuses it."""
     integer = as_integer(value)
@@ -36,6 +74,13 @@ def integer_of(name: str, kind: Any, value: Any) -> int:
     return integer
 
 
+def number_of(name: str, value: Any, known: Mapping[str, int]) -> int:
+    """The number of a value of an enumeration."""
+    if value not in known:
+        raise InvalidArgumentError(not_allowed(name, value, known))
+    return known[value]
+
+
 def real_of(name: str, value: Any) -> float:
     real = as_real(value)
     if real is None:
@@ -43,17 +88,37 @@ def real_of(name: str, value: Any) -> float:
     return real
 
 
+def encode(value: str | os.PathLike[str] | None) -> bytes | None:
+    """A path or a name for the C library; a NUL would end it early."""
+    if value is None:
+        return None
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        sentence = f"{shown(value)} holds a character that has no encoding, a lone surrogate"
+        raise InvalidArgumentError(sentence) from None
+    if b"\0" in encoded:
+        raise InvalidArgumentError(f"{shown(value)} holds a NUL character; no path or name has one")
+    return encoded
+
+
 class Sized(ctypes.Structure):
     """A struct that begins with its size."""
 
-    def __init__(self, **values: object) -> None:
+    _fields_ = [("size", ctypes.c_size_t)]
+
+    def __init__(self, **values: Any) -> None:
         super().__init__(size=ctypes.sizeof(self))
         kinds = {field[0]: field[1] for field in self._fields_}
         for name, value in values.items():
             kind = kinds[name]
             if kind in _INTEGERS and not isinstance(value, bool):
                 value = integer_of(name, kind, value)
-            setattr(self, name, real_of(name, value) if kind is ctypes.c_double else value)
+            elif kind is ctypes.c_double:
+                value = real_of(name, value)
+            elif kind is ctypes.c_char_p:
+                value = encode(value)
+            setattr(self, name, value)
 
 
 class Text(ctypes.Structure):
@@ -62,7 +127,6 @@ class Text(ctypes.Structure):
 
 class ContextOptions(Sized):
     _fields_ = [
-        ("size", ctypes.c_size_t),
         ("cache_dir", ctypes.c_char_p),
         ("cache_path", ctypes.c_char_p),
         ("on_miss", ctypes.c_int),
@@ -73,28 +137,19 @@ class ContextOptions(Sized):
 
 
 class Problem(Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("max_seq_len", ctypes.c_int64), ("device", ctypes.c_int)]
+    _fields_ = [("max_seq_len", ctypes.c_int64), ("device", ctypes.c_int)]
 
 
 class OpOptions(Sized):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("direction", ctypes.c_int),
-        ("backend", ctypes.c_int),
-        ("deterministic", ctypes.c_int),
-    ]
+    _fields_ = [(name, ctypes.c_int) for name in ("direction", "backend", "deterministic")]
 
 
 class ErrorFields(Sized):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        *[(name, ctypes.c_char_p) for name in ("argument", "value", "allowed", "hint")],
-    ]
+    _fields_ = [(name, ctypes.c_char_p) for name in ("argument", "value", "allowed", "hint")]
 
 
 class RunOptions(Sized):
     _fields_ = [
-        ("size", ctypes.c_size_t),
         ("arch", ctypes.c_char_p),
         ("op_name", ctypes.c_char_p),
         ("jobs", ctypes.c_int),
@@ -115,7 +170,7 @@ class RunOptions(Sized):
 
 
 class CacheExportOptions(Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("op", ctypes.c_char_p)]
+    _fields_ = [("op", ctypes.c_char_p)]
 
 
 class DLDevice(ctypes.Structure):

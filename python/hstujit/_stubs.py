@@ -59,14 +59,9 @@ def _definition(function: Any) -> str:
 
 def package_stub() -> str:
     """Stubs of ``hstujit`` itself: the names of __init__.py, and the operators."""
-    source = (pathlib.Path(__file__).parent / "__init__.py").read_text(encoding="utf-8")
-    imports = [line for line in source.splitlines() if line.startswith("from .") and "_library" not in line]
-    lines = ["from . import errors as errors", "from . import operators as operators"]
-    for line in imports:
-        module, _, names = line.removeprefix("from ").partition(" import ")
-        if module != ".":
-            lines += [f"from {module} import {name} as {name}" for name in names.split(", ")]
-    lines += [f"from .operators import {name} as {name}" for name in sorted(operator_names())]
+    modules = {name: getattr(getattr(hstujit, name), "__module__", "hstujit") for name in hstujit.__all__}
+    modules.update(dict.fromkeys(sorted(operator_names()), "hstujit.operators"))
+    lines = [f"from {module} import {name} as {name}" for name, module in modules.items()]
     return "\n".join([*lines, "", "__version__: str", ""])
 
 

@@ -59,6 +59,3 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
     words = "|".join(map(re.escape, names))
     pattern = rf"{_EXPLANATION}|(?<![\w/.\"'-])(?P<name>{words})(?![\w/])"
     return re.sub(pattern, lambda found: names.get(found["name"], found[0]), sentence)
-
-
-__all__ = ["cut", "did_you_mean", "either", "not_allowed", "renamed", "shown"]

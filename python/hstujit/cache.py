@@ -8,7 +8,7 @@ import pathlib
 from typing import Any
 
 from . import _structs
-from ._library import encode, json_of, library, text_of
+from ._library import json_of, library, text_of
 from ._words import shown
 from .context import Context, check_context, handle_of
 from .errors import InvalidArgumentError
@@ -53,7 +53,7 @@ class Cache:
             )
         if nvrtc is not None:
             try:
-                return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), encode(nvrtc))
+                return json_of(library.hstujit_cache_prune_nvrtc, handle_of(self._context), _structs.encode(nvrtc))
             except InvalidArgumentError as error:
                 error.args = ("nvrtc" + str(error).removeprefix("version"),)
                 raise
@@ -66,12 +66,14 @@ class Cache:
         Those of a program, such as ``"stu_layer"``, are those of its steps' operators. A bundle that is there is
         replaced, and no other file, nor one that the cache consists of.
         """
-        options = _structs.CacheExportOptions(op=encode(op))
-        return json_of(library.hstujit_cache_export, handle_of(self._context), encode(path), ctypes.byref(options))
+        options = _structs.CacheExportOptions(op=op)
+        return json_of(
+            library.hstujit_cache_export, handle_of(self._context), _structs.encode(path), ctypes.byref(options)
+        )
 
     def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""
-        return json_of(library.hstujit_cache_import, handle_of(self._context), encode(path))
+        return json_of(library.hstujit_cache_import, handle_of(self._context), _structs.encode(path))
 
 
 __all__ = ["Cache"]

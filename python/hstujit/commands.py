@@ -12,12 +12,11 @@ from typing import Any
 
 from . import _structs
 from ._interrupt import Progress, interruptible
-from ._library import encode, json_of, library
-from ._words import not_allowed
+from ._library import json_of, library
 from .config import Config
 from .context import Context, context_of, handle_of
-from .errors import InvalidArgumentError
 
+Shard = tuple[int, int]
 Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
@@ -28,7 +27,7 @@ def _call(function: Any, config: Source, context: Context | None, **options: Any
 
 
 def _call_until_interrupted(
-    function: Any, config: Source, context: Context | None, progress: Progress | None, **options: Any
+    function: Any, config: Source, context: Context | None, progress: Progress | None, shard: Shard, **options: Any
 ) -> Any:
     """Calls a function whose work takes long. An exception ends the work: KeyboardInterrupt, or one of ``progress``."""
     config, context = config if isinstance(config, Config) else Config(config), context_of(context)
@@ -38,16 +37,12 @@ def _call_until_interrupted(
             report(done, total, what.decode(errors="replace"))
 
         callback = _structs.ProgressCallback(report_progress) if progress else _structs.ProgressCallback()
-        run_options = _structs.RunOptions(progress=callback, cancel=ctypes.addressof(cancel), **options)
+        run_options = _structs.RunOptions(
+            progress=callback, cancel=ctypes.addressof(cancel), shard_index=shard[0], shard_count=shard[1], **options
+        )
         return json_of(function, context._handle, config._handle, ctypes.byref(run_options))
 
     return interruptible(work, progress)
-
-
-def _backend(name: str) -> int:
-    if name not in _structs.BACKENDS:
-        raise InvalidArgumentError(not_allowed("backend", name, _structs.BACKENDS))
-    return _structs.BACKENDS[name]
 
 
 def prewarm(
@@ -57,7 +52,7 @@ def prewarm(
     op: str | None = None,
     jobs: int = 0,
     check: bool = False,
-    shard: tuple[int, int] = (0, 0),
+    shard: Shard = (0, 0),
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -75,18 +70,8 @@ def prewarm(
     KeyboardInterrupt ends the work as Ctrl-C ends the command line tool. What was compiled stays in the cache. A
     compile of this process that is under way ends by itself, on a thread of its own.
     """
-    return _call_until_interrupted(
-        library.hstujit_prewarm,
-        config,
-        context,
-        progress,
-        arch=encode(arch),
-        op_name=encode(op),
-        jobs=jobs,
-        check=bool(check),
-        shard_index=shard[0],
-        shard_count=shard[1],
-    )
+    options = {"arch": arch, "op_name": op, "jobs": jobs, "check": bool(check)}
+    return _call_until_interrupted(library.hstujit_prewarm, config, context, progress, shard, **options)
 
 
 def tune(
@@ -96,7 +81,7 @@ def tune(
     budget_s: float = 0,
     device: int = 0,
     jobs: int = 0,
-    shard: tuple[int, int] = (0, 0),
+    shard: Shard = (0, 0),
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -104,18 +89,8 @@ def tune(
 
     ``budget_s`` is of the whole call, in seconds; 0: the config's. The others are those of :func:`prewarm`.
     """
-    return _call_until_interrupted(
-        library.hstujit_tune,
-        config,
-        context,
-        progress,
-        op_name=encode(op),
-        budget_s=budget_s,
-        device=device,
-        jobs=jobs,
-        shard_index=shard[0],
-        shard_count=shard[1],
-    )
+    options = {"op_name": op, "budget_s": budget_s, "device": device, "jobs": jobs}
+    return _call_until_interrupted(library.hstujit_tune, config, context, progress, shard, **options)
 
 
 def explain(
@@ -126,14 +101,14 @@ def explain(
     context: Context | None = None,
 ) -> dict[str, Any]:
     """Which kernel each length gets, and why. Compiles nothing."""
-    return _call(library.hstujit_explain, config, context, arch=encode(arch), op_name=encode(op))
+    return _call(library.hstujit_explain, config, context, arch=arch, op_name=op)
 
 
 def check_config(
     config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """What a config asks for, key by key. Compiles nothing."""
-    return _call(library.hstujit_check, config, context, arch=encode(arch))
+    return _call(library.hstujit_check, config, context, arch=arch)
 
 
 def run(
@@ -153,25 +128,16 @@ def run(
     ``check`` compares with a float64 reference. ``repeats`` launches on the same input are compared with one another.
     ``max_rows`` bounds the rows of a batch; 0: all of them.
     """
-    return _call(
-        library.hstujit_run,
-        config,
-        context,
-        op_name=encode(op),
-        backend=_backend(backend),
-        check=bool(check),
-        device=device,
-        repeats=repeats,
-        seed=seed,
-        max_rows=max_rows,
-    )
+    numbers = {"device": device, "repeats": repeats, "seed": seed, "max_rows": max_rows, "check": bool(check)}
+    place = _structs.number_of("backend", backend, _structs.BACKENDS)
+    return _call(library.hstujit_run, config, context, op_name=op, backend=place, **numbers)
 
 
 def bench(
     config: Source, *, op: str | None = None, device: int = 0, repeats: int = 0, context: Context | None = None
 ) -> dict[str, Any]:
     """Times instances on a GPU, ``repeats`` launches each; 0: 50."""
-    return _call(library.hstujit_bench, config, context, op_name=encode(op), device=device, repeats=repeats)
+    return _call(library.hstujit_bench, config, context, op_name=op, device=device, repeats=repeats)
 
 
 def emit(
@@ -183,9 +149,7 @@ def emit(
     context: Context | None = None,
 ) -> dict[str, Any]:
     """Writes the generated CUDA source of instances to a directory."""
-    return _call(
-        library.hstujit_emit, config, context, arch=encode(arch), op_name=encode(op), directory=encode(directory)
-    )
+    return _call(library.hstujit_emit, config, context, arch=arch, op_name=op, directory=directory)
 
 
 def freeze(
@@ -196,7 +160,7 @@ def freeze(
     context: Context | None = None,
 ) -> dict[str, Any]:
     """Which kernel each key gets now, or those of one instance: the content of a file for ``HSTUJIT_FROZEN``."""
-    return _call(library.hstujit_freeze, config, context, arch=encode(arch), op_name=encode(op))
+    return _call(library.hstujit_freeze, config, context, arch=arch, op_name=op)
 
 
 __all__ = ["bench", "check_config", "emit", "explain", "freeze", "prewarm", "run", "tune"]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._handles import Owner
-from ._library import check, encode, json_of, library
-from ._numbers import is_integer, is_number
+from . import _structs
+from ._library import Owner, created, json_of, library
+from ._structs import is_integer, is_number
 from ._words import shown
 from .errors import Error, InvalidArgumentError, InvalidConfigError
 
@@ -29,10 +28,9 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
     """
 
     def __init__(self, source: str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-        self._handle = ctypes.c_void_p()
         if isinstance(source, (str, bytes, os.PathLike)):
             try:
-                check(library.hstujit_config_load(encode(source), ctypes.byref(self._handle)))
+                self._handle = created(library.hstujit_config_load, _structs.encode(source))
             except Error as error:
                 if isinstance(source, str) and source.lstrip().startswith(("{", "[")):
                     error.args = (f"{error}; a config that is a text is Config.parse(text)",)
@@ -40,12 +38,9 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
             return
         if not isinstance(source, (Mapping, Sequence)):
             raise InvalidArgumentError(f"config is {shown(source)}; it must be a path, a dict, or a list of instances")
+        text = json_text(source, "config", InvalidConfigError)
         try:
-            check(
-                library.hstujit_config_parse(
-                    json_text(source, "config", InvalidConfigError), _ORIGIN.encode(), ctypes.byref(self._handle)
-                )
-            )
+            self._handle = created(library.hstujit_config_parse, text, _ORIGIN.encode())
         except InvalidConfigError as error:
             error.args = (_without_places(str(error)),)
             raise
@@ -53,18 +48,17 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
     @classmethod
     def parse(cls, text: str, origin: str = _ORIGIN) -> Config:
         """The config of this JSON text. ``origin`` stands for the file in messages."""
-        return cls._of(library.hstujit_config_parse, encode(text), encode(origin))
+        return cls._of(library.hstujit_config_parse, _structs.encode(text), _structs.encode(origin))
 
     @classmethod
     def recording(cls, path: str | os.PathLike[str]) -> Config:
         """What a file of ``HSTUJIT_RECORD`` lists. Only :func:`hstujit.tune` takes it."""
-        return cls._of(library.hstujit_config_load_recording, encode(path))
+        return cls._of(library.hstujit_config_load_recording, _structs.encode(path))
 
     @classmethod
     def _of(cls, function: Any, *arguments: Any) -> Config:
         config = cls.__new__(cls)
-        config._handle = ctypes.c_void_p()
-        check(function(*arguments, ctypes.byref(config._handle)))
+        config._handle = created(function, *arguments)
         return config
 
     def describe(self) -> dict[str, Any]:

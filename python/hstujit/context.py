@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
-from ._handles import Owner
-from ._library import check, encode, json_of, library
+from ._library import Owner, created, json_of, library
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
@@ -48,19 +48,20 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     ) -> None:
         if on_miss not in _structs.ON_MISS:
             raise InvalidArgumentError(not_allowed("on_miss", on_miss, filter(None, _structs.ON_MISS)) + ", or None")
-        callback = _structs.LogCallback(_log_caller(log)) if log else _structs.LogCallback()
+        callback = _structs.LogCallback()
         if log:
+            texts = functools.partial(bytes.decode, errors="replace")
+            callback = _structs.LogCallback(lambda _, *event: log(*map(texts, event)))
             _logs.append(callback)
         options = _structs.ContextOptions(
-            cache_dir=encode(cache_dir),
-            cache_path=encode(_separated(cache_path)),
+            cache_dir=cache_dir,
+            cache_path=_separated(cache_path),
             on_miss=_structs.ON_MISS[on_miss],
             log=callback,
             deterministic=bool(deterministic),
         )
         self._calls: dict[Any, Any] = {}  # by what their instances follow from
-        self._handle = ctypes.c_void_p()
-        check(library.hstujit_context_create(ctypes.byref(options), ctypes.byref(self._handle)))
+        self._handle = created(library.hstujit_context_create, ctypes.byref(options))
 
     def doctor(self) -> dict[str, Any]:
         """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""
@@ -78,13 +79,6 @@ def _separated(cache_path: Any) -> str | None:
         if ":" in name:
             raise InvalidArgumentError(f"cache_path has {shown(name)}; a path with ':' cannot be one of several layers")
     return ":".join(names)
-
-
-def _log_caller(log: Log) -> Callable[[Any, bytes, bytes], None]:
-    def call(_: Any, category: bytes, line: bytes) -> None:
-        log(category.decode(errors="replace"), line.decode(errors="replace"))
-
-    return call
 
 
 _default: Context | None = None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from typing import Any
 
 from . import _structs
-from ._dlpack import CUDA, Tensor, device_of
-from ._handles import Owner
-from ._library import check, encode, json_of, library
-from ._words import cut, did_you_mean, not_allowed, shown
+from ._arrays import CUDA, Tensor, device_of
+from ._library import Owner, check, created, json_of, library
+from ._words import cut, did_you_mean, shown
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -45,13 +45,9 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         if not isinstance(instance, Mapping):
             raise InvalidArgumentError(f"instance is {shown(instance)}; it must be a dict of an operator's parameters")
         text = json_text(instance, "instance", InvalidArgumentError)
-
-        def create(context: Any, direction: int, backend: int, out: Any) -> int:
-            options = _structs.OpOptions(direction=direction, backend=backend, deterministic=bool(deterministic))
-            status: int = library.hstujit_op_create_with(context, text, ctypes.byref(options), out)
-            return status
-
-        self._create(create, context, direction, backend)
+        handle, *where = self._where(context, direction, backend)
+        options = _structs.OpOptions(direction=where[0], backend=where[1], deterministic=bool(deterministic))
+        self._handle = created(library.hstujit_op_create_with, handle, text, ctypes.byref(options))
 
     @classmethod
     def from_config(
@@ -67,28 +63,19 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         if not isinstance(config, Config):
             raise InvalidArgumentError(f"config is {shown(config)}; it must be a hstujit.Config")
         op = cls.__new__(cls)
-
-        def create(context: Any, direction: int, backend: int, out: Any) -> int:
-            status: int = library.hstujit_op_from_config(context, config._handle, encode(name), direction, backend, out)
-            return status
-
-        op._create(create, context, direction, backend)
+        handle, *where = op._where(context, direction, backend)
+        op._handle = created(library.hstujit_op_from_config, handle, config._handle, _structs.encode(name), *where)
         return op
 
-    def _create(
-        self, create: Callable[[Any, int, int, Any], int], context: Context | None, direction: str, backend: str
-    ) -> None:
-        for name, value, allowed in (
-            ("direction", direction, _structs.DIRECTIONS),
-            ("backend", backend, _structs.BACKENDS),
-        ):
-            if value not in allowed:
-                raise InvalidArgumentError(not_allowed(name, value, allowed))
+    def _where(self, context: Context | None, direction: str, backend: str) -> tuple[Any, int, int]:
+        """Keeps where the op is made, as the library has it."""
+        numbers = (
+            _structs.number_of("direction", direction, _structs.DIRECTIONS),
+            _structs.number_of("backend", backend, _structs.BACKENDS),
+        )
         self.direction, self.backend = direction, backend
         self._context = context_of(context)  # which must outlive it
-        self._handle = ctypes.c_void_p()
-        where = _structs.DIRECTIONS[direction], _structs.BACKENDS[backend]
-        check(create(self._context._handle, *where, ctypes.byref(self._handle)))
+        return self._context._handle, *numbers
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -105,7 +92,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         Not while a stream is being captured.
         """
         if max_seq_len is None:
-            if any(argument.name == "max_seq_len" for argument in self.signature):
+            if self.signature.find("max_seq_len"):
                 raise InvalidArgumentError(
                     "max_seq_len is None; launches of this op have one, and kernels are made for it"
                 )
@@ -133,7 +120,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         values, tensors = self._values(arguments, stream)
         name = "workspace"
         borrowed = None if workspace is None else Tensor(name, workspace, _dlpack_stream(name, workspace, stream))
-        bytes_ = 0 if borrowed is None else _bytes_of(borrowed)
+        bytes_ = 0 if borrowed is None else math.prod(borrowed.shape) * borrowed.dl_tensor.dtype.bits // 8
         address = None if borrowed is None else borrowed.data
         check(library.hstujit_launch(self._handle, values, len(values), address, bytes_, stream))
         del tensors, borrowed  # until here nothing of them may be given back
@@ -187,13 +174,6 @@ def _dlpack_stream(name: str, array: Any, stream: int | None) -> int | None:
     if stream is None or device_of(name, array)[0] != CUDA:
         return None
     return stream or 1
-
-
-def _bytes_of(tensor: Tensor) -> int:
-    count = 1
-    for length in tensor.shape:
-        count *= length
-    return count * tensor.dl_tensor.dtype.bits // 8
 
 
 __all__ = ["Op"]

@@ -5,26 +5,15 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 
-#include "python/native/failure.h"
+#include "python/native/context.h"
 
 namespace hstujit::torch {
 
 void check(AOTITorchError error, const char* function) {
   if (error) throw std::runtime_error(std::string("PyTorch's ") + function + " failed");
 }
-
-OwnedTensor& OwnedTensor::operator=(OwnedTensor&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  return *this;
-}
-
-OwnedTensor::~OwnedTensor() {
-  if (handle_) functions().aoti_torch_delete_tensor_object(handle_);
-}
-
-AtenTensorHandle OwnedTensor::release() { return std::exchange(handle_, nullptr); }
 
 namespace {
 
@@ -45,41 +34,18 @@ struct DataType {
 };
 
 constexpr DataType kDataTypes[] = {
-    {&Functions::aoti_torch_dtype_bfloat16, {kDLBfloat, 16, 1}},
-    {&Functions::aoti_torch_dtype_float32, {kDLFloat, 32, 1}},
-    {&Functions::aoti_torch_dtype_float16, {kDLFloat, 16, 1}},
-    {&Functions::aoti_torch_dtype_int64, {kDLInt, 64, 1}},
-    {&Functions::aoti_torch_dtype_int32, {kDLInt, 32, 1}},
-    {&Functions::aoti_torch_dtype_float64, {kDLFloat, 64, 1}},
-    {&Functions::aoti_torch_dtype_int16, {kDLInt, 16, 1}},
-    {&Functions::aoti_torch_dtype_int8, {kDLInt, 8, 1}},
-    {&Functions::aoti_torch_dtype_uint8, {kDLUInt, 8, 1}},
-    {&Functions::aoti_torch_dtype_uint16, {kDLUInt, 16, 1}},
-    {&Functions::aoti_torch_dtype_uint32, {kDLUInt, 32, 1}},
-    {&Functions::aoti_torch_dtype_uint64, {kDLUInt, 64, 1}},
-    {&Functions::aoti_torch_dtype_bool, {kDLBool, 8, 1}},
-    {&Functions::aoti_torch_dtype_complex32, {kDLComplex, 32, 1}},
-    {&Functions::aoti_torch_dtype_complex64, {kDLComplex, 64, 1}},
-    {&Functions::aoti_torch_dtype_complex128, {kDLComplex, 128, 1}},
-    // Codes of DLPack 1.1, which its header here does not name yet.
-    {&Functions::aoti_torch_dtype_float8_e4m3fn, {10, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e4m3fnuz, {11, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e5m2, {12, 8, 1}},
-    {&Functions::aoti_torch_dtype_float8_e5m2fnuz, {13, 8, 1}},
+#define HSTUJIT_DATA_TYPE(name, code, bits) {&Functions::name, {code, bits, 1}},
+    HSTUJIT_TORCH_DATA_TYPES(HSTUJIT_DATA_TYPE)
+#undef HSTUJIT_DATA_TYPE
 };
-
-std::uint64_t describe(std::int32_t dtype, std::int32_t rank) {
-  return 1 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(dtype)) << 16 |
-         static_cast<std::uint64_t>(rank) << 32;
-}
-
-}  // namespace
 
 DLDataType dlpack_type(std::int32_t dtype) {
   for (const DataType& known : kDataTypes)
     if ((functions().*known.number)() == dtype) return known.type;
   return {kDLOpaqueHandle, static_cast<std::uint8_t>(dtype), 1};
 }
+
+}  // namespace
 
 std::int32_t torch_type(DLDataType type) {
   for (const DataType& known : kDataTypes) {
@@ -89,88 +55,30 @@ std::int32_t torch_type(DLDataType type) {
   return -1;
 }
 
-Value& Arguments::value_of(const Slot& slot) {
-  auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
-  return group[slot.index];
-}
-
-hstujit_call* Arguments::create_call(hstujit_context* context, bool deterministic) const {
-  std::array<DLTensor, kMaxArguments> tensors;
-  std::vector<hstujit_given> given;
-  const auto describe_tensor = [&](int input) {
-    const Tensor& described = tensor(input);
-    DLTensor& made = tensors[input];
-    made = {};
-    made.ndim = described.rank;
-    made.shape = const_cast<std::int64_t*>(described.sizes);
-    made.dtype = dlpack_type(described.dtype);
-    return &made;
-  };
-  for (const Slot& slot : op_.slots) {
-    if (slot.group == Group::kDeclared) continue;
-    const auto& group = slot.group == Group::kInput ? inputs_ : slot.group == Group::kParameter ? parameters_ : rows_;
-    const Value& value = group[slot.index];
-    hstujit_given argument{slot.name.c_str(), HSTUJIT_GIVEN_INTEGER, {}, nullptr};
-    switch (value.kind) {
-      case Kind::kNone:
-        // A schema has no word for a tensor that must be there.
-        if (slot.group == Group::kInput && op_.required[static_cast<std::size_t>(slot.index)])
-          throw_failure(HSTUJIT_INVALID_ARGUMENT, slot.name + " is None; it must be a tensor");
-        continue;
-      case Kind::kTensor:
-        argument.kind = HSTUJIT_GIVEN_TENSOR;
-        argument.value.tensor = describe_tensor(slot.index);
-        break;
-      case Kind::kReal:
-        argument.kind = HSTUJIT_GIVEN_REAL;
-        argument.value.real = value.real;
-        break;
-      case Kind::kFlag:
-        argument.kind = HSTUJIT_GIVEN_FLAG;
-        argument.value.integer = value.integer;
-        break;
-      case Kind::kText:
-        argument.kind = HSTUJIT_GIVEN_TEXT;
-        argument.text = value.text;
-        break;
-      case Kind::kInteger:
-      case Kind::kTensors:
-        argument.value.integer = value.integer;
-    }
-    given.push_back(argument);
-  }
-  std::vector<std::string> places(declared_);
-  for (std::size_t i = 0; i < declared_; ++i) {
-    places[i] = op_.declares + "[" + std::to_string(i) + "]";
-    hstujit_given argument{places[i].c_str(), HSTUJIT_GIVEN_TENSOR, {}, nullptr};
-    argument.value.tensor = describe_tensor(static_cast<int>(op_.inputs.size() + i));
-    given.push_back(argument);
-  }
-  auto options = HSTUJIT_INIT(hstujit_op_options);
-  options.direction = op_.direction;
-  options.backend = device_ < 0 ? HSTUJIT_BACKEND_HOST : HSTUJIT_BACKEND_CUDA;
-  options.deterministic = deterministic ? 1 : 0;
-  hstujit_call* call = nullptr;
-  check_status(op_.name, hstujit_call_create(context, op_.op.c_str(), &options, given.data(), given.size(), &call));
-  return call;
-}
-
-Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept : op_(op) {
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) handles_[i] = nullptr;
-  for (std::size_t i = 0; i < op.parameters.size(); ++i) strings_[i] = nullptr;
-  for (std::size_t at = 0; at < op.slots.size(); ++at) {
-    const Slot& slot = op.slots[at];
-    if (slot.group == Group::kDeclared) {
-      if (stack[at] != 0) take_declared(std::bit_cast<StableListHandle>(unbox(stack[at])));
-      continue;
-    }
-    Value& value = value_of(slot);
-    value.kind = Kind::kNone;
-    if (!slot.optional)
-      take(slot, stack[at], value);
+Arguments::Arguments(const Operator& op, StableIValue* stack) noexcept
+    : op_(op), count_(static_cast<int>(op.slots.size())) {
+  for (int at = 0; at < static_cast<int>(op.slots.size()); ++at) {
+    given_[at].name = nullptr;
+    if (!op.slots[at].is_optional)
+      take(at, stack[at]);
+    else if (stack[at] != 0 && at == op.declared)
+      take_declared(std::bit_cast<StableListHandle>(unbox(stack[at])));
     else if (stack[at] != 0)
-      take(slot, unbox(stack[at]), value);
+      take(at, unbox(stack[at]));
   }
+}
+
+void Arguments::take(int at, StableIValue value) noexcept {
+  hstujit_given& given = given_[at];
+  given = {op_.slots[at].name.c_str(), op_.slots[at].kind, {}, nullptr};
+  if (given.kind == HSTUJIT_GIVEN_REAL)
+    given.value.real = std::bit_cast<double>(value);
+  else if (given.kind == HSTUJIT_GIVEN_FLAG)
+    given.value.integer = (value & 0xff) != 0;
+  else if (given.kind == HSTUJIT_GIVEN_INTEGER)
+    given.value.integer = static_cast<std::int64_t>(value);
+  else
+    handles_[at] = std::bit_cast<void*>(value);
 }
 
 void Arguments::take_declared(StableListHandle list) noexcept {
@@ -181,122 +89,117 @@ void Arguments::take_declared(StableListHandle list) noexcept {
     StableIValue element = 0;
     if (torch.torch_list_get_item(list, i, &element)) continue;
     OwnedTensor tensor(std::bit_cast<AtenTensorHandle>(element));
-    const int place = input_count();
-    has_room_ = place < kMaxArguments;
+    has_room_ = count_ < kMaxArguments;
     if (!has_room_) continue;
-    handles_[place] = tensor.release();
-    inputs_[place].kind = Kind::kTensor;
-    inputs_[place].tensor = &tensors_[place];
-    ++declared_;
+    handles_[count_] = tensor.release();
+    given_[count_++] = {op_.declares.c_str(), HSTUJIT_GIVEN_TENSOR, {}, nullptr};
   }
   torch.torch_delete_list(list);
 }
 
-void Arguments::take(const Slot& slot, StableIValue value, Value& to) noexcept {
-  to.kind = slot.kind;
-  switch (slot.kind) {
-    case Kind::kTensor:
-      handles_[slot.index] = std::bit_cast<AtenTensorHandle>(value);
-      to.tensor = &tensors_[slot.index];
-      break;
-    case Kind::kReal:
-      to.real = std::bit_cast<double>(value);
-      break;
-    case Kind::kFlag:
-      to.integer = (value & 0xff) != 0;
-      break;
-    case Kind::kText:
-      strings_[slot.index] = std::bit_cast<StringHandle>(value);
-      break;
-    default:
-      to.integer = static_cast<std::int64_t>(value);
-  }
+void Arguments::give_back(int at) noexcept {
+  if (is_tensor(at)) functions().aoti_torch_delete_tensor_object(tensor(at));
+  if (is_given(at) && given_[at].kind == HSTUJIT_GIVEN_TEXT)
+    functions().torch_delete_string(static_cast<StringHandle>(handles_[at]));
+  given_[at].name = nullptr;
 }
 
 Arguments::~Arguments() {
-  for (int i = 0; i < input_count(); ++i)
-    if (handles_[i]) functions().aoti_torch_delete_tensor_object(handles_[i]);
-  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i)
-    if (strings_[i]) functions().torch_delete_string(strings_[i]);
+  for (int at = 0; at < count_; ++at) give_back(at);
 }
 
 void Arguments::describe() {
-  const Functions& torch = functions();
-  const std::int32_t cpu = torch.aoti_torch_device_type_cpu();
   if (!has_room_) throw std::runtime_error("operand_tensors has more tensors than this library has room for");
-  for (int i = 0; i < input_count(); ++i) {
-    if (!handles_[i]) continue;
-    drop_undefined(i);
-    const AtenTensorHandle handle = handles_[i];
-    if (!handle) continue;
-    Tensor& tensor = tensors_[i];
-    std::int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
-    check(torch.aoti_torch_get_dim(handle, &rank), "aoti_torch_get_dim");
-    check(torch.aoti_torch_get_sizes(handle, &sizes), "aoti_torch_get_sizes");
-    check(torch.aoti_torch_get_strides(handle, &strides), "aoti_torch_get_strides");
-    check(torch.aoti_torch_get_dtype(handle, &tensor.dtype), "aoti_torch_get_dtype");
-    check(torch.aoti_torch_get_device_type(handle, &tensor.device_type), "aoti_torch_get_device_type");
-    tensor.device = -1;
-    if (tensor.device_type != cpu)
-      check(torch.aoti_torch_get_device_index(handle, &tensor.device), "aoti_torch_get_device_index");
-    check(torch.torch_get_const_data_ptr(handle, &tensor.data), "torch_get_const_data_ptr");
-    tensor.rank = static_cast<std::int32_t>(rank);
-    tensor.sizes = sizes;
-    tensor.strides = strides;
+  for (int at = 0; at < count_; ++at) {
+    if (is_tensor(at))
+      describe_tensor(at);
+    else if (is_given(at) && given_[at].kind == HSTUJIT_GIVEN_TEXT)
+      HSTUJIT_CALL_TORCH(torch_string_c_str, static_cast<StringHandle>(handles_[at]), &given_[at].text);
   }
-  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i) {
-    if (!strings_[i]) continue;
-    std::size_t size = 0;
-    check(torch.torch_string_length(strings_[i], &size), "torch_string_length");
-    check(torch.torch_string_c_str(strings_[i], &parameters_[i].text), "torch_string_c_str");
-    parameters_[i].size = static_cast<std::int32_t>(size);
-  }
-  device_ = is_tensor(op_.first) ? tensor(op_.first).device : -1;
+  const bool is_on_gpu = is_tensor(op_.first) && tensors_[op_.first].device.device_type == kDLCUDA;
+  device_ = is_on_gpu ? tensors_[op_.first].device.device_id : -1;
   determinism_ = torch::determinism();
 }
 
-// PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
-// Here it is none, as one that may be left out; no plan is made of such a call.
-void Arguments::drop_undefined(int input) {
-  const Functions& torch = functions();
+void Arguments::describe_tensor(int at) {
+  const AtenTensorHandle handle = tensor(at);
+  // PyTorch takes None for a tensor that must be there, and gives one without anything: it has no strides to ask for.
+  // Here it is none, as one that may be left out; no plan is made of such a call.
   bool is_defined = true;
-  if (!torch.aoti_torch_is_defined) return;
-  check(torch.aoti_torch_is_defined(handles_[input], &is_defined), "aoti_torch_is_defined");
-  if (is_defined) return;
-  torch.aoti_torch_delete_tensor_object(std::exchange(handles_[input], nullptr));
-  inputs_[input].kind = Kind::kNone;
+  if (functions().aoti_torch_is_defined) HSTUJIT_CALL_TORCH(aoti_torch_is_defined, handle, &is_defined);
+  if (!is_defined) return give_back(at);
+  DLTensor& described = tensors_[at];
+  std::int64_t rank = 0;
+  std::int32_t dtype = 0, device_type = 0;
+  const void* data = nullptr;
+  HSTUJIT_CALL_TORCH(aoti_torch_get_dim, handle, &rank);
+  HSTUJIT_CALL_TORCH(aoti_torch_get_sizes, handle, &described.shape);
+  HSTUJIT_CALL_TORCH(aoti_torch_get_strides, handle, &described.strides);
+  HSTUJIT_CALL_TORCH(aoti_torch_get_dtype, handle, &dtype);
+  HSTUJIT_CALL_TORCH(aoti_torch_get_device_type, handle, &device_type);
+  HSTUJIT_CALL_TORCH(torch_get_const_data_ptr, handle, &data);
+  described.device = {kDLCPU, 0};
+  if (device_type != functions().aoti_torch_device_type_cpu()) {
+    described.device.device_type = kDLCUDA;
+    HSTUJIT_CALL_TORCH(aoti_torch_get_device_index, handle, &described.device.device_id);
+  }
+  described.data = const_cast<void*>(data);  // a launch reads it alone
+  described.ndim = static_cast<std::int32_t>(rank);
+  described.dtype = dlpack_type(dtype);
+  described.byte_offset = 0;
+  given_[at].value.tensor = &described;
+}
+
+OwnedCall Arguments::create_call(hstujit_context* context, bool deterministic) const {
+  std::vector<hstujit_given> given;
+  std::vector<std::string> places;
+  places.reserve(kMaxArguments);
+  for (int at = 0; at < count_; ++at) {
+    const bool is_declared = at >= static_cast<int>(op_.slots.size());
+    // A schema has no word for a tensor that must be there.
+    if (!is_declared && op_.slots[at].is_required && !is_given(at))
+      throw_failure(HSTUJIT_INVALID_ARGUMENT, op_.slots[at].name + " is None; it must be a tensor");
+    if (!is_given(at)) continue;
+    given.push_back(given_[at]);
+    if (is_declared)
+      given.back().name = places.emplace_back(op_.declares + "[" + std::to_string(places.size()) + "]").c_str();
+  }
+  auto options = HSTUJIT_INIT(hstujit_op_options);
+  options.direction = op_.direction;
+  options.backend = device_ < 0 ? HSTUJIT_BACKEND_HOST : HSTUJIT_BACKEND_CUDA;
+  options.deterministic = deterministic ? 1 : 0;
+  hstujit_call* call = nullptr;
+  check_status(op_.name, hstujit_call_create(context, op_.op.c_str(), &options, given.data(), given.size(), &call));
+  return OwnedCall(call);
 }
 
 void Arguments::append_key(std::vector<std::uint64_t>& words) const {
-  words.push_back((device_ < 0 ? 0u : 1u) | static_cast<std::uint64_t>(determinism_) << 1 | declared_ << 8);
-  for (int i = 0; i < input_count(); ++i) {
-    if (is_tensor(i))
-      words.push_back(torch::describe(tensors_[i].dtype, tensors_[i].rank));
-    else
-      words.push_back(inputs_[i].kind == Kind::kNone ? 0 : 1);
-  }
-  for (const auto& [input, axis] : op_.axes) {
-    const bool there = is_tensor(input) && axis < tensors_[input].rank;
-    words.push_back(there ? static_cast<std::uint64_t>(tensors_[input].sizes[axis]) : ~std::uint64_t{0});
-  }
-  for (const int input : op_.forms) {
-    const Tensor& tensor = tensors_[input];
-    words.push_back(is_tensor(input) && tensor.rank == 1 && tensor.sizes[0] == 1 ? 1 : 0);
-  }
-  for (int i = 0; i < static_cast<int>(op_.parameters.size()); ++i) {
-    if (parameters_[i].kind != Kind::kText) {
-      words.push_back(static_cast<std::uint64_t>(parameters_[i].integer));
-      continue;
-    }
-    const auto size = static_cast<std::size_t>(parameters_[i].size);
-    words.push_back(size);
-    for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, parameters_[i].text + at, std::min(sizeof word, size - at));
-      words.push_back(word);
+  words.push_back((device_ < 0 ? 0u : 1u) | static_cast<std::uint64_t>(determinism_) << 1 |
+                  static_cast<std::uint64_t>(count_) << 8);
+  for (int at = 0; at < count_; ++at) {
+    if (is_tensor(at)) {
+      const auto type = std::bit_cast<std::uint32_t>(tensors_[at].dtype);
+      words.push_back(1 | static_cast<std::uint64_t>(tensors_[at].ndim) << 1 | std::uint64_t{type} << 32);
+    } else if (!is_given(at) || !op_.slots[at].is_parameter) {
+      words.push_back(is_given(at) ? 1 : 0);
+    } else if (given_[at].kind != HSTUJIT_GIVEN_TEXT) {
+      words.push_back(static_cast<std::uint64_t>(given_[at].value.integer));
+    } else {
+      const std::string_view text = given_[at].text;
+      words.push_back(text.size());
+      for (std::size_t from = 0; from < text.size(); from += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, text.data() + from, std::min(sizeof word, text.size() - from));
+        words.push_back(word);
+      }
     }
   }
-  for (int i = 0; i < static_cast<int>(op_.rows.size()); ++i) words.push_back(rows_[i].kind == Kind::kNone ? 0 : 1);
+  for (const auto& [at, axis] : op_.axes) {
+    const bool there = is_tensor(at) && axis < tensors_[at].ndim;
+    words.push_back(there ? static_cast<std::uint64_t>(tensors_[at].shape[axis]) : ~std::uint64_t{0});
+  }
+  for (const int at : op_.forms)
+    words.push_back(is_tensor(at) && tensors_[at].ndim == 1 && tensors_[at].shape[0] == 1 ? 1 : 0);
 }
 
 }  // namespace hstujit::torch

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "hstujit/hstujit.h"
@@ -13,6 +14,10 @@ namespace hstujit::torch {
 
 const Functions& functions();
 
+// Throws where a function of PyTorch failed.
+void check(AOTITorchError error, const char* function);
+#define HSTUJIT_CALL_TORCH(name, ...) hstujit::torch::check(hstujit::torch::functions().name(__VA_ARGS__), #name)
+
 // The kernels that torch.use_deterministic_algorithms asks for.
 enum class Determinism : std::int32_t {
   kAny,
@@ -21,30 +26,22 @@ enum class Determinism : std::int32_t {
 };
 Determinism determinism();
 
-// Throws where a function of PyTorch failed.
-void check(AOTITorchError error, const char* function);
-
-// The data type of PyTorch's number, as DLPack has it.
-DLDataType dlpack_type(std::int32_t dtype);
-// The reverse, -1 of one that PyTorch does not have.
+// PyTorch's number of a data type, -1 of one that it does not have.
 std::int32_t torch_type(DLDataType type);
 
-// A tensor that this library made.
-class OwnedTensor {
- public:
-  explicit OwnedTensor(AtenTensorHandle handle = nullptr) : handle_(handle) {}
-  OwnedTensor(OwnedTensor&& other) noexcept : handle_(other.release()) {}
-  OwnedTensor& operator=(OwnedTensor&& other) noexcept;
-  ~OwnedTensor();
-
-  AtenTensorHandle get() const { return handle_; }
-  AtenTensorHandle release();
-
- private:
-  AtenTensorHandle handle_;
+// A tensor that this library made, or was given.
+struct DeleteTensor {
+  void operator()(AtenTensorHandle handle) const { functions().aoti_torch_delete_tensor_object(handle); }
 };
+using OwnedTensor = std::unique_ptr<AtenTensorOpaque, DeleteTensor>;
 
-// The arguments of one call: takes what is on the dispatcher's stack, and gives it back when it goes.
+struct DestroyCall {
+  void operator()(hstujit_call* call) const { hstujit_call_destroy(call); }
+};
+using OwnedCall = std::unique_ptr<hstujit_call, DestroyCall>;
+
+// The arguments of one call: takes what is on the dispatcher's stack, and gives it back when it goes. They are counted
+// as the operator's slots are, and behind these come the tensors that its text declares.
 class Arguments {
  public:
   Arguments(const Operator& op, StableIValue* stack) noexcept;
@@ -52,40 +49,36 @@ class Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  // Reads addresses, sizes, strides, data types and devices. Before that only tensors and texts are there to be given
+  // Reads addresses, sizes, strides, data types and devices. Before that tensors and texts are only there to be given
   // back.
   void describe();
 
-  const Value& input(int index) const { return inputs_[index]; }
-  const Tensor& tensor(int index) const { return *inputs_[index].tensor; }
-  // Inputs of the operator, and behind them the tensors that its text declares.
-  int input_count() const { return static_cast<int>(op_.inputs.size() + declared_); }
-  AtenTensorHandle handle(int index) const { return handles_[index]; }  // nullptr of what is no tensor
-  std::int64_t given_rows(int index) const { return rows_[index].integer; }
+  const hstujit_value& value(int at) const { return given_[at].value; }
+  AtenTensorHandle tensor(int at) const { return static_cast<AtenTensorHandle>(handles_[at]); }
   const Operator& op() const { return op_; }
   // The place of the first tensor: a CUDA ordinal, -1 on the CPU.
   std::int32_t device() const { return device_; }
   Determinism determinism() const { return determinism_; }
 
   // Creates the call that these arguments are. Throws where the library refuses it.
-  hstujit_call* create_call(hstujit_context* context, bool deterministic) const;
+  OwnedCall create_call(hstujit_context* context, bool deterministic) const;
 
   // Appends what a plan follows from, and nothing else. Two calls have the same words where they have the same plan.
   void append_key(std::vector<std::uint64_t>& words) const;
 
  private:
-  bool is_tensor(int input) const { return inputs_[input].kind == Kind::kTensor; }
-  Value& value_of(const Slot& slot);
+  bool is_given(int at) const { return given_[at].name != nullptr; }
+  bool is_tensor(int at) const { return is_given(at) && given_[at].kind == HSTUJIT_GIVEN_TENSOR; }
+  void take(int at, StableIValue value) noexcept;
   void take_declared(StableListHandle list) noexcept;
-  void drop_undefined(int input);
-  void take(const Slot& slot, StableIValue value, Value& to) noexcept;
+  void give_back(int at) noexcept;
+  void describe_tensor(int at);
 
   const Operator& op_;
-  std::array<Value, kMaxArguments> inputs_, parameters_, rows_;
-  std::array<Tensor, kMaxArguments> tensors_;
-  std::array<AtenTensorHandle, kMaxArguments> handles_;
-  std::array<StringHandle, kMaxArguments> strings_;  // of parameters
-  std::size_t declared_ = 0;
+  int count_;
+  std::array<hstujit_given, kMaxArguments> given_;  // without a name: it is not given
+  std::array<void*, kMaxArguments> handles_;        // of tensors and texts
+  std::array<DLTensor, kMaxArguments> tensors_;
   bool has_room_ = true;  // for what is declared
   std::int32_t device_ = -1;
   Determinism determinism_ = Determinism::kAny;

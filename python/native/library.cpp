@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "python/native/context.h"
-#include "python/native/failure.h"
 #include "python/native/launch.h"
 
 namespace hstujit::torch {
@@ -30,15 +29,27 @@ constexpr char kCpuLibrary[] = "libtorch_cpu.so", kCudaLibrary[] = "libtorch_cud
 constexpr std::uint64_t kTorchVersion = std::uint64_t{2} << 56 | std::uint64_t{10} << 48;
 constexpr std::string_view kNotDeterministic = "deterministic ones are asked for";  // compiler/plan/search_space.cpp
 
+// Not a hstujit_status: a callback of Python has failed, and keeps its exception.
+constexpr std::int32_t kFailedInPython = -1;
+
+// The last failure of a thread.
+struct Failure {
+  std::string sentence;
+  std::int32_t status = HSTUJIT_OK;
+};
+
+Failure& failure() {
+  thread_local Failure last;
+  return last;
+}
+
 // Never destroyed: PyTorch may call until the process has ended.
 struct State {
   Functions functions;
   hstujit_torch_callbacks callbacks{};
   hstujit_context* context = nullptr;  // of calls without Python
   std::once_flag context_made;
-  TorchLibraryHandle cpu = nullptr, cuda = nullptr;
   std::array<std::unique_ptr<Registered>, kMaxOperators> operators;
-  std::size_t count = 0;
   std::string why_not = "it is not loaded";  // why no operator is registered; empty: they are
 };
 
@@ -54,12 +65,9 @@ void kernel(StableIValue* stack, std::uint64_t, std::uint64_t) {
 
 using Kernel = void (*)(StableIValue*, std::uint64_t, std::uint64_t);
 
-template <std::size_t... indices>
-constexpr std::array<Kernel, sizeof...(indices)> kernels_of(std::index_sequence<indices...>) {
-  return {kernel<indices>...};
-}
-
-constexpr auto kKernels = kernels_of(std::make_index_sequence<kMaxOperators>());
+constexpr auto kKernels = []<std::size_t... indices>(std::index_sequence<indices...>) {
+  return std::array<Kernel, sizeof...(indices)>{kernel<indices>...};
+}(std::make_index_sequence<kMaxOperators>());
 
 // False where a library has no function of this name.
 template <typename Function>
@@ -96,20 +104,18 @@ void find_functions(Functions& found) {
 
 void register_operators(State& opened) {
   find_functions(opened.functions);
-  const Functions& torch = opened.functions;
-  TorchLibraryHandle definitions = nullptr;
-  check(torch.aoti_torch_library_init_def(kNamespace, kFile, 0, &definitions), "aoti_torch_library_init_def");
-  check(torch.aoti_torch_library_init_impl(kNamespace, "CPU", kFile, 0, &opened.cpu), "aoti_torch_library_init_impl");
-  check(torch.aoti_torch_library_init_impl(kNamespace, "CUDA", kFile, 0, &opened.cuda), "aoti_torch_library_init_impl");
+  TorchLibraryHandle definitions = nullptr, cpu = nullptr, cuda = nullptr;  // which stay
+  HSTUJIT_CALL_TORCH(aoti_torch_library_init_def, kNamespace, kFile, 0, &definitions);
+  HSTUJIT_CALL_TORCH(aoti_torch_library_init_impl, kNamespace, "CPU", kFile, 0, &cpu);
+  HSTUJIT_CALL_TORCH(aoti_torch_library_init_impl, kNamespace, "CUDA", kFile, 0, &cuda);
   std::vector<Operator> all = all_operators();
   if (all.size() > kMaxOperators) throw std::logic_error("there are more operators than this library has room for");
-  for (Operator& op : all) {
-    const std::size_t index = opened.count++;
-    opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(op), {}});
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(all[index]), {}});
     const Operator& kept = opened.operators[index]->op;
-    check(torch.aoti_torch_library_def(definitions, kept.schema.c_str()), "aoti_torch_library_def");
-    for (const TorchLibraryHandle library : {opened.cpu, opened.cuda})
-      check(torch.torch_library_impl(library, kept.name.c_str(), kKernels[index], kTorchVersion), "torch_library_impl");
+    HSTUJIT_CALL_TORCH(aoti_torch_library_def, definitions, kept.schema.c_str());
+    for (const TorchLibraryHandle library : {cpu, cuda})
+      HSTUJIT_CALL_TORCH(torch_library_impl, library, kept.name.c_str(), kKernels[index], kTorchVersion);
   }
 }
 
@@ -129,11 +135,6 @@ void register_operators(State& opened) {
 const Functions& functions() { return state().functions; }
 const hstujit_torch_callbacks& callbacks() { return state().callbacks; }
 
-Failure& failure() {
-  thread_local Failure last;
-  return last;
-}
-
 void throw_failure(std::int32_t status, std::string sentence) {
   failure() = {sentence, status};
   throw std::runtime_error(std::move(sentence));
@@ -147,13 +148,15 @@ bool is_not_deterministic() {
   return std::string_view(hstujit_last_error()).find(kNotDeterministic) != std::string_view::npos;
 }
 
+std::string without_determinism(std::string_view name) {
+  return "hstujit::" + std::string(name) +
+         " does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'";
+}
+
 void check_status(std::string_view name, hstujit_status status) {
   if (status == HSTUJIT_OK) return;
   if (!is_not_deterministic() || determinism() == Determinism::kAny) throw_failure(status, hstujit_last_error());
-  throw_failure(HSTUJIT_UNSUPPORTED, "hstujit::" + std::string(name) +
-                                         " does not have a deterministic implementation, but you set "
-                                         "'torch.use_deterministic_algorithms(True)' (" +
-                                         hstujit_last_error() + ")");
+  throw_failure(HSTUJIT_UNSUPPORTED, without_determinism(name) + " (" + hstujit_last_error() + ")");
 }
 
 hstujit_context* context() {
@@ -167,11 +170,11 @@ hstujit_context* context() {
   return opened.context;
 }
 
-void warn(const char* text) {
+void warn(const std::string& text) {
   if (callbacks().warn)
-    check_callback(callbacks().warn(text) != 0);
+    check_callback(callbacks().warn(text.c_str()) != 0);
   else
-    functions().aoti_torch_warn("", kFile, 0, text);
+    functions().aoti_torch_warn("", kFile, 0, text.c_str());
 }
 
 Determinism determinism() {
@@ -200,11 +203,6 @@ HSTUJIT_API void hstujit_torch_set_error(const char* text) { failure() = {text, 
 
 HSTUJIT_API void hstujit_torch_set_callbacks(const hstujit_torch_callbacks* given) { state().callbacks = *given; }
 
-// How many functions there are; the name of each.
-HSTUJIT_API int hstujit_torch_count() { return static_cast<int>(state().count); }
-HSTUJIT_API const char* hstujit_torch_name(int index) {
-  return state().operators[static_cast<std::size_t>(index)]->op.name.c_str();
-}
 // Forgets every plan: they are of another context from now on.
 HSTUJIT_API void hstujit_torch_forget() {
   for (const auto& registered : state().operators)
@@ -212,20 +210,9 @@ HSTUJIT_API void hstujit_torch_forget() {
 }
 
 // How many plans of each operator are kept, 1 or more.
-HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::keep_plans(static_cast<std::size_t>(most)); }
+HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::most = static_cast<std::size_t>(most); }
 
-// For tests: puts another function in the place of one of PyTorch's, and returns that one; NULL where this library
-// calls none of that name.
-HSTUJIT_API void* hstujit_torch_replace(const char* name, void* function) {
-  Functions& used = state().functions;
-#define HSTUJIT_REPLACE(member, ...)     \
-  if (std::string_view(name) == #member) \
-    return reinterpret_cast<void*>(std::exchange(used.member, reinterpret_cast<decltype(used.member)>(function)));
-  HSTUJIT_TORCH_CONSTANTS(HSTUJIT_REPLACE)
-  HSTUJIT_TORCH_FUNCTIONS(HSTUJIT_REPLACE)
-  HSTUJIT_TORCH_OPTIONAL_FUNCTIONS(HSTUJIT_REPLACE)
-#undef HSTUJIT_REPLACE
-  return nullptr;
-}
+// For tests: PyTorch's functions as this library calls them, which may be replaced.
+HSTUJIT_API Functions* hstujit_torch_functions() { return &state().functions; }
 
 }  // extern "C"

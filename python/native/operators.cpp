@@ -1,7 +1,6 @@
 #include "python/native/operators.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -14,10 +13,6 @@ namespace {
 
 constexpr char kDeclaredTensors[] = "operand_tensors";
 
-int place_of(const std::vector<std::string>& names, std::string_view name) {
-  return static_cast<int>(std::ranges::find(names, name) - names.begin());
-}
-
 // Makes one direction of an operator from its description.
 class OperatorReader {
  public:
@@ -29,89 +24,71 @@ class OperatorReader {
   }
 
   Operator read() {
-    std::map<std::string, const Json*> inputs;
-    for (const Json& argument : call_["arguments"]) {
-      const std::string name = argument["name"];
-      if (argument["role"] == "output") {
-        made_.outputs.push_back(name);
-        continue;
-      }
-      inputs[name] = &argument;
-      made_.inputs.push_back(name);
-      made_.required.push_back(!argument.contains("optional") && argument["kind"] == "tensor");
-    }
-    made_.first = static_cast<int>(std::ranges::find(made_.required, true) - made_.required.begin());
-    for (const Json& name : call_["order"]) add_input(name, *inputs.at(name));
-    for (const Json& keyword : call_["keywords"]) add_parameter(keyword);
-    for (const Json& rows : call_["rows"]) {
-      made_.rows.push_back(rows["keyword"]);
-      add(Kind::kInteger, true, Group::kRows, made_.rows.back(), index_of(made_.rows), "SymInt?", "None");
-    }
+    for (const std::string name : call_["order"]) add_input(name);
+    for (const std::string name : call_["keywords"]) add_parameter(name);
+    for (const Json& rows : call_["rows"]) add({rows["keyword"], HSTUJIT_GIVEN_INTEGER, true}, "SymInt?", "None");
     made_.declares = call_.value("declares", "");
     if (!made_.declares.empty()) {
-      add(Kind::kTensors, true, Group::kDeclared, kDeclaredTensors, 0, "Tensor[]?", "None");
+      made_.declared = static_cast<int>(made_.slots.size());
+      add({kDeclaredTensors, HSTUJIT_GIVEN_TENSOR, true}, "Tensor[]?", "None");
       made_.lists_outputs = made_.direction == HSTUJIT_BACKWARD;
     }
+    for (const Json& argument : call_["arguments"])
+      if (argument["role"] == "output") made_.outputs.push_back(argument["name"]);
+    made_.first = static_cast<int>(std::ranges::find(made_.slots, true, &Slot::is_required) - made_.slots.begin());
     add_sources();
     made_.schema = made_.name + "(" + arguments_ + ") -> " + results();
     return std::move(made_);
   }
 
  private:
-  static int index_of(const std::vector<std::string>& names) { return static_cast<int>(names.size()) - 1; }
-
   // `fallback` is empty for an argument without a default.
-  void add(Kind kind, bool optional, Group group, const std::string& name, int index, const std::string& type,
-           const std::string& fallback) {
-    const bool is_first_keyword = group != Group::kInput && std::ranges::none_of(made_.slots, [](const Slot& s) {
-                                    return s.group != Group::kInput;
-                                  });
-    arguments_ += (arguments_.empty() ? "" : ", ") + std::string(is_first_keyword ? "*, " : "") + type + " " + name +
-                  (fallback.empty() ? "" : "=" + fallback);
-    made_.slots.push_back({name, kind, optional, group, index});
+  void add(Slot slot, const std::string& type, const std::string& fallback) {
+    const bool is_first_keyword = made_.slots.size() == call_["order"].size();
+    arguments_ += (arguments_.empty() ? "" : ", ") + std::string(is_first_keyword ? "*, " : "") + type + " " +
+                  slot.name + (fallback.empty() ? "" : "=" + fallback);
+    made_.slots.push_back(std::move(slot));
   }
 
-  void add_input(const std::string& name, const Json& argument) {
-    const std::string kind = argument["kind"];
-    const std::string type = kind == "tensor" ? "Tensor" : kind == "float" ? "float" : "SymInt";
-    const Kind taken = kind == "tensor" ? Kind::kTensor : kind == "float" ? Kind::kReal : Kind::kInteger;
+  void add_input(const std::string& name) {
+    const Json& argument = *std::ranges::find_if(call_["arguments"], [&](const Json& a) { return a["name"] == name; });
+    const bool is_tensor = argument["kind"] == "tensor", is_real = argument["kind"] == "float";
     const bool optional = argument.contains("optional");
-    const auto usual = argument.find("usual");
-    const std::string fallback = optional ? "None" : usual == argument.end() ? "" : dump_json(*usual);
-    add(taken, optional, Group::kInput, name, place_of(made_.inputs, name), optional ? type + "?" : type, fallback);
+    const std::string type = is_tensor ? "Tensor" : is_real ? "float" : "SymInt";
+    const auto kind = is_tensor ? HSTUJIT_GIVEN_TENSOR : is_real ? HSTUJIT_GIVEN_REAL : HSTUJIT_GIVEN_INTEGER;
+    const std::string usual = argument.contains("usual") ? dump_json(argument["usual"]) : "";
+    add({name, kind, optional, is_tensor && !optional}, optional ? type + "?" : type, optional ? "None" : usual);
   }
 
   void add_parameter(const std::string& name) {
-    made_.parameters.push_back(name);
     const Json& rules = parameters_[name];
     const std::string declared = rules.value("type", "");
     const Json values = rules.value("enum", Json::array());
     const bool integers = !values.empty() && std::ranges::all_of(values, [](const Json& v) { return v.is_number(); });
-    const Kind kind = declared == "boolean"               ? Kind::kFlag
-                      : declared == "integer" || integers ? Kind::kInteger
-                                                          : Kind::kText;
-    const std::string type = kind == Kind::kFlag ? "bool" : kind == Kind::kInteger ? "int" : "str";
+    const auto kind = declared == "boolean"               ? HSTUJIT_GIVEN_FLAG
+                      : declared == "integer" || integers ? HSTUJIT_GIVEN_INTEGER
+                                                          : HSTUJIT_GIVEN_TEXT;
+    const std::string type = kind == HSTUJIT_GIVEN_FLAG ? "bool" : kind == HSTUJIT_GIVEN_INTEGER ? "int" : "str";
     const auto found = rules.find("default");
     std::string fallback = found == rules.end() ? "" : dump_json(*found);
-    if (kind == Kind::kFlag && !fallback.empty()) fallback = *found == true ? "True" : "False";
-    add(kind, false, Group::kParameter, name, index_of(made_.parameters), type, fallback);
+    if (kind == HSTUJIT_GIVEN_FLAG && !fallback.empty()) fallback = *found == true ? "True" : "False";
+    add({name, kind, false, false, true}, type, fallback);
   }
 
   void add_sources() {
     for (const Json& axes : call_["sizes"]) {
       for (const Json& axis : axes) {
-        const Axis found = {place_of(made_.inputs, axis["argument"].get<std::string>()), axis["axis"]};
-        const auto same = [&](const Axis& known) { return known.input == found.input && known.axis == found.axis; };
-        if (std::ranges::none_of(made_.axes, same)) made_.axes.push_back(found);
+        const Axis found = {made_.slot_of(axis["argument"].get<std::string>()), axis["axis"]};
+        if (std::ranges::find(made_.axes, found) == made_.axes.end()) made_.axes.push_back(found);
       }
     }
-    for (const auto& form : call_["forms"].items()) made_.forms.push_back(place_of(made_.inputs, form.key()));
+    for (const auto& form : call_["forms"].items()) made_.forms.push_back(made_.slot_of(form.key()));
   }
 
   std::string results() const {
-    std::string list;
-    for (std::size_t i = 0; i < made_.outputs.size(); ++i) list += i == 0 ? "Tensor" : ", Tensor";
     if (made_.lists_outputs) return "Tensor[]";
+    std::string list = "Tensor";
+    for (std::size_t i = 1; i < made_.outputs.size(); ++i) list += ", Tensor";
     return made_.outputs.size() == 1 ? list : "(" + list + ")";
   }
 
@@ -122,6 +99,10 @@ class OperatorReader {
 };
 
 }  // namespace
+
+int Operator::slot_of(std::string_view wanted) const {
+  return static_cast<int>(std::ranges::find(slots, wanted, &Slot::name) - slots.begin());
+}
 
 std::vector<Operator> all_operators() {
   hstujit_text text = {};

@@ -1,55 +1,31 @@
 // The operators of the library as PyTorch's dispatcher calls them: names, schemas and the order of arguments.
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hstujit/hstujit.h"
 
 namespace hstujit::torch {
 
-inline constexpr int kMaxArguments = 64;  // of a schema, and of a launch
+inline constexpr int kMaxArguments = 64;  // of a call, with the tensors that a text declares, and of a launch
 inline constexpr int kMaxOutputs = 32;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
-
-struct Tensor {
-  const void* data;
-  const std::int64_t* sizes;
-  const std::int64_t* strides;
-  std::int32_t rank;
-  std::int32_t dtype;        // PyTorch's
-  std::int32_t device_type;  // PyTorch's
-  std::int32_t device;       // a CUDA ordinal, -1 on the CPU
-};
-
-enum class Kind : std::int32_t { kNone, kTensor, kReal, kInteger, kFlag, kText, kTensors };
-
-struct Value {
-  Kind kind = Kind::kNone;
-  std::int32_t size = 0;  // bytes of a text
-  union {
-    const Tensor* tensor = nullptr;
-    double real;
-    std::int64_t integer;
-    const char* text;
-  };
-};
-
-// kRows: keywords for how many rows an output has; kDeclared: the tensors that a text declares
-enum class Group { kInput, kParameter, kRows, kDeclared };
 
 // One argument of a schema, in its order.
 struct Slot {
   std::string name;
-  Kind kind;
-  bool optional;
-  Group group;
-  int index;  // in its group
+  hstujit_given_kind kind = HSTUJIT_GIVEN_INTEGER;
+  bool is_optional = false;   // the dispatcher hands it over in a box, or as 0
+  bool is_required = false;   // a tensor that every call has
+  bool is_parameter = false;  // the instance follows from the value
 };
 
+// A size that an instance is made for.
 struct Axis {
-  int input, axis;
+  int slot, axis;
+  bool operator==(const Axis&) const = default;
 };
 
 // One direction of an operator.
@@ -58,18 +34,20 @@ struct Operator {
   hstujit_direction direction = HSTUJIT_FORWARD;
   std::string name, schema;
   std::vector<Slot> slots;
-  std::vector<std::string> inputs;  // in launch order
-  std::vector<bool> required;       // tensors that every call has, of the inputs
-  std::vector<std::string> parameters, rows, outputs;
-  std::string declares;  // the parameter whose text declares tensors, which follow the inputs; empty: there is none
+  std::vector<std::string> outputs;
+  std::string declares;        // the parameter whose text declares tensors; empty: there is none
+  int declared = -1;           // the slot of a list of them, which is none of a single value
   bool lists_outputs = false;  // the gradients of those tensors behind all others
   int first = 0;               // the tensor whose device counts
-  std::vector<Axis> axes;      // sizes that an instance is made for
-  std::vector<int> forms;      // tensors that may be one number
+  std::vector<Axis> axes;
+  std::vector<int> forms;  // tensors that may be one number
 
   Operator() = default;
   Operator(Operator&&) = default;
   Operator(const Operator&) = delete;
+
+  // The number of slots where there is none of this name.
+  int slot_of(std::string_view wanted) const;
 };
 
 // Every operator and direction, as hstujit_operators describes them. Throws a std::exception where that fails.

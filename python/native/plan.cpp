@@ -1,159 +1,84 @@
 #include "python/native/plan.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
-#include "python/native/failure.h"
+#include "python/native/context.h"
 
 namespace hstujit::torch {
 
-namespace {
-
-// Never 0. Lengths for which it is not are refused anyway.
-std::uint64_t key_of(std::int64_t max_seq_len, std::int32_t device) {
-  return static_cast<std::uint64_t>(max_seq_len) << 16 | (static_cast<std::uint64_t>(device + 2) & 0xffff);
-}
-
-bool is_plain(std::int64_t max_seq_len) { return max_seq_len >= 0 && max_seq_len < (std::int64_t{1} << 47); }
-
-int place_of(const std::vector<std::string>& names, const char* name) {
-  return static_cast<int>(std::ranges::find(names, name) - names.begin());
-}
-
-}  // namespace
-
-bool PreparedOp::is_prepared(std::int64_t max_seq_len, std::int32_t device) {
-  const std::uint64_t key = key_of(max_seq_len, device);
-  if (!is_plain(max_seq_len)) return false;
-  if (latest_.load(std::memory_order_acquire) == key) return true;
-  const std::shared_lock lock(mutex_);
-  if (!prepared_.contains(key)) return false;
-  latest_.store(key, std::memory_order_release);
-  return true;
-}
-
-void PreparedOp::add(std::int64_t max_seq_len, std::int32_t device) {
-  if (!is_plain(max_seq_len)) return;
-  const std::lock_guard lock(mutex_);
-  if (prepared_.size() >= kMaxPrepared) prepared_.clear();
-  prepared_.insert(key_of(max_seq_len, device));
-  latest_.store(key_of(max_seq_len, device), std::memory_order_release);
-}
-
-Plan::Plan(const Operator& op, hstujit_call* call) : schema_outputs(op.outputs.size(), -1), call_(call) {
+Plan::Plan(const Operator& op, OwnedCall call)
+    : results(op.outputs.size(), -1), first_(std::move(call)), call_(first_.get()) {
   int outputs = 0;
-  auto declared = static_cast<int>(op.inputs.size());  // the next input that a text declares
-  for (int at = 0; at < hstujit_call_argument_count(call); ++at) {
-    auto described = HSTUJIT_INIT(hstujit_call_argument);
-    check_status(op.name, hstujit_call_argument_at(call, at, &described));
-    LaunchArgument argument{described.kind,     0, described.rank, described.dtype, 0, described.row_elements,
-                            described.alignment};
+  auto declared = static_cast<int>(op.slots.size());  // the next argument that a text declares
+  for (int at = 0; at < hstujit_call_argument_count(first_.get()); ++at) {
+    LaunchArgument argument{HSTUJIT_INIT(hstujit_call_argument), 0};
+    const hstujit_call_argument& described = argument.described;
+    check_status(op.name, hstujit_call_argument_at(first_.get(), at, &argument.described));
     if (described.output == 1) {
-      const auto place = static_cast<std::size_t>(place_of(op.outputs, described.name));
-      (place < op.outputs.size() ? schema_outputs[place] : gradients.emplace_back()) = outputs;
-      argument.dtype = torch_type(described.dtype);
+      const auto place = std::ranges::find(op.outputs, described.name) - op.outputs.begin();
+      // A gradient of what a text declares stands behind those that every call has.
+      if (place == std::ssize(op.outputs)) results.push_back(outputs);
+      results[place < std::ssize(op.outputs) ? place : results.size() - 1] = outputs;
       argument.source = -1 - outputs++;
     } else {
-      argument.source = place_of(op.inputs, described.name);
-      if (argument.source == static_cast<int>(op.inputs.size())) argument.source = declared++;
+      argument.source = op.slot_of(described.name);
+      if (argument.source == static_cast<int>(op.slots.size())) argument.source = declared++;
     }
     if (described.max_rows == 1) max_rows = argument.source;
     if (described.rank > kMaxRank || at >= kMaxArguments || outputs > kMaxOutputs)
       throw std::logic_error("a launch has more arguments, or one more axes, than this library has room for");
     arguments.push_back(argument);
   }
-  for (int at = 0; at < hstujit_call_rows_count(call); ++at) {
+  for (int at = 0; at < hstujit_call_rows_count(first_.get()); ++at) {
     auto described = HSTUJIT_INIT(hstujit_call_rows);
-    check_status(op.name, hstujit_call_rows_at(call, at, &described));
+    check_status(op.name, hstujit_call_rows_at(first_.get(), at, &described));
     if (described.keyword != nullptr)
-      rows.push_back({place_of(op.rows, described.keyword), -1});
+      rows.push_back({op.slot_of(described.keyword), false});
     else
-      rows.push_back({-1, arguments[static_cast<std::size_t>(described.offsets)].source});
+      rows.push_back({arguments[static_cast<std::size_t>(described.offsets)].source, true});
   }
 }
 
-Plan::~Plan() {
-  for (auto& op : ops_) delete op.load();
-  hstujit_call_destroy(call_.load());
-  hstujit_call_destroy(replaced_.load());
+void Plan::replace(OwnedCall call) {
+  const std::lock_guard lock(mutex_);
+  if (second_) return;  // another thread was first
+  second_ = std::move(call);
+  call_.store(second_.get(), std::memory_order_release);
 }
 
-void Plan::replace(hstujit_call* call) {
-  hstujit_call* const before = call_.load();
-  hstujit_call* none = nullptr;
-  if (replaced_.compare_exchange_strong(none, before))
-    call_.store(call, std::memory_order_release);
-  else
-    hstujit_call_destroy(call);  // another thread was first
-}
-
-PreparedOp& Plan::prepared(hstujit_op* op) {
-  for (auto& place : ops_) {
-    PreparedOp* known = place.load(std::memory_order_acquire);
-    if (!known) {
-      auto made = std::make_unique<PreparedOp>(op);
-      if (place.compare_exchange_strong(known, made.get())) known = made.release();
-    }
-    if (known->op() == op) return *known;
-  }
-  throw std::logic_error("a call has more ops than this library has room for");
-}
-
-std::size_t PlanTable::Hash::operator()(std::span<const std::uint64_t> words) const {
-  std::uint64_t hash = words.size();
-  for (const std::uint64_t word : words) {
+std::size_t PlanTable::Hash::operator()(const Key& key) const {
+  std::uint64_t hash = key.size();
+  for (const std::uint64_t word : key) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
   return hash;
 }
 
-bool PlanTable::Equal::operator()(std::span<const std::uint64_t> one, std::span<const std::uint64_t> other) const {
-  return std::ranges::equal(one, other);
-}
-
-std::atomic<std::size_t> PlanTable::most_{512};
-
-void PlanTable::keep_plans(std::size_t most) { most_.store(most, std::memory_order_relaxed); }
-
-std::shared_ptr<Plan> PlanTable::find(std::span<const std::uint64_t> key) const {
+std::shared_ptr<Plan> PlanTable::find(const Key& key) const {
   const std::shared_lock lock(mutex_);
   const auto found = plans_.find(key);
   if (found == plans_.end()) return nullptr;
   const Kept& kept = found->second;
-  if (!kept.is_used.load(std::memory_order_relaxed)) kept.is_used.store(true, std::memory_order_relaxed);
+  if (kept.used.load(std::memory_order_relaxed) != kept_) kept.used.store(kept_, std::memory_order_relaxed);
   return kept.plan;
 }
 
-PlanTable::Plans::node_type PlanTable::take_unused() {
-  for (;;) {
-    const Key* const key = order_.front();
-    order_.pop_front();
-    const auto found = plans_.find(*key);
-    if (!found->second.is_used.exchange(false, std::memory_order_relaxed)) return plans_.extract(found);
-    order_.push_back(key);
-  }
-}
-
 std::shared_ptr<Plan> PlanTable::keep(Key key, std::shared_ptr<Plan> plan, std::uint64_t generation) {
-  std::vector<Plans::node_type> dropped;  // after the lock: a plan may be the last user of an op
+  std::vector<decltype(plans_)::node_type> dropped;  // after the lock: a plan may be the last user of an op
   const std::lock_guard lock(mutex_);
   if (generation != generation_) return plan;
-  const std::size_t most = most_.load(std::memory_order_relaxed);
   const auto [place, is_new] = plans_.try_emplace(std::move(key));
   if (!is_new) return place->second.plan;
   place->second.plan = plan;
-  while (plans_.size() > most) dropped.push_back(take_unused());
-  order_.push_back(&place->first);
+  place->second.used = ++kept_;
+  while (plans_.size() > most) {
+    dropped.push_back(plans_.extract(std::ranges::min_element(
+        plans_, {}, [](const auto& entry) { return entry.second.used.load(std::memory_order_relaxed); })));
+  }
   return plan;
-}
-
-std::uint64_t PlanTable::generation() const {
-  const std::shared_lock lock(mutex_);
-  return generation_;
 }
 
 void PlanTable::forget() {
@@ -161,7 +86,6 @@ void PlanTable::forget() {
   const std::lock_guard lock(mutex_);
   ++generation_;
   plans_.swap(dropped);
-  order_.clear();
 }
 
 }  // namespace hstujit::torch

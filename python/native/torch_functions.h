@@ -22,29 +22,34 @@ using TorchLibraryHandle = TorchLibraryOpaque*;
 using AOTITorchError = std::int32_t;
 using StableIValue = std::uint64_t;
 
-// Without arguments: a constant of this PyTorch.
-#define HSTUJIT_TORCH_CONSTANTS(X)    \
-  X(aoti_torch_dtype_uint8)           \
-  X(aoti_torch_dtype_uint16)          \
-  X(aoti_torch_dtype_uint32)          \
-  X(aoti_torch_dtype_uint64)          \
-  X(aoti_torch_dtype_int8)            \
-  X(aoti_torch_dtype_int16)           \
-  X(aoti_torch_dtype_int32)           \
-  X(aoti_torch_dtype_int64)           \
-  X(aoti_torch_dtype_bool)            \
-  X(aoti_torch_dtype_bfloat16)        \
-  X(aoti_torch_dtype_float16)         \
-  X(aoti_torch_dtype_float32)         \
-  X(aoti_torch_dtype_float64)         \
-  X(aoti_torch_dtype_float8_e5m2)     \
-  X(aoti_torch_dtype_float8_e4m3fn)   \
-  X(aoti_torch_dtype_float8_e5m2fnuz) \
-  X(aoti_torch_dtype_float8_e4m3fnuz) \
-  X(aoti_torch_dtype_complex32)       \
-  X(aoti_torch_dtype_complex64)       \
-  X(aoti_torch_dtype_complex128)      \
-  X(aoti_torch_device_type_cpu)       \
+// Data types, those of most calls first: a constant of this PyTorch, code and bits of DLPack. Codes from 10 on are
+// those of DLPack 1.1, which its header here does not name yet.
+#define HSTUJIT_TORCH_DATA_TYPES(X)               \
+  X(aoti_torch_dtype_bfloat16, kDLBfloat, 16)     \
+  X(aoti_torch_dtype_float32, kDLFloat, 32)       \
+  X(aoti_torch_dtype_float16, kDLFloat, 16)       \
+  X(aoti_torch_dtype_int64, kDLInt, 64)           \
+  X(aoti_torch_dtype_int32, kDLInt, 32)           \
+  X(aoti_torch_dtype_float64, kDLFloat, 64)       \
+  X(aoti_torch_dtype_int16, kDLInt, 16)           \
+  X(aoti_torch_dtype_int8, kDLInt, 8)             \
+  X(aoti_torch_dtype_uint8, kDLUInt, 8)           \
+  X(aoti_torch_dtype_uint16, kDLUInt, 16)         \
+  X(aoti_torch_dtype_uint32, kDLUInt, 32)         \
+  X(aoti_torch_dtype_uint64, kDLUInt, 64)         \
+  X(aoti_torch_dtype_bool, kDLBool, 8)            \
+  X(aoti_torch_dtype_complex32, kDLComplex, 32)   \
+  X(aoti_torch_dtype_complex64, kDLComplex, 64)   \
+  X(aoti_torch_dtype_complex128, kDLComplex, 128) \
+  X(aoti_torch_dtype_float8_e4m3fn, 10, 8)        \
+  X(aoti_torch_dtype_float8_e4m3fnuz, 11, 8)      \
+  X(aoti_torch_dtype_float8_e5m2, 12, 8)          \
+  X(aoti_torch_dtype_float8_e5m2fnuz, 13, 8)
+
+// Constants, whose functions have no arguments.
+#define HSTUJIT_TORCH_CONSTANTS(X) \
+  HSTUJIT_TORCH_DATA_TYPES(X)      \
+  X(aoti_torch_device_type_cpu)    \
   X(aoti_torch_device_type_cuda)
 
 // Name and arguments; the result of each is an AOTITorchError, 0 where it went well.
@@ -65,7 +70,6 @@ using StableIValue = std::uint64_t;
   X(aoti_torch_item_int32, (AtenTensorHandle, std::int32_t*))                                                      \
   X(aoti_torch_item_int64, (AtenTensorHandle, std::int64_t*))                                                      \
   X(aoti_torch_delete_tensor_object, (AtenTensorHandle))                                                           \
-  X(torch_string_length, (StringHandle, std::size_t*))                                                             \
   X(torch_string_c_str, (StringHandle, const char**))                                                              \
   X(torch_delete_string, (StringHandle))                                                                           \
   X(torch_new_list_reserve_size, (std::size_t, StableListHandle*))                                                 \
@@ -94,7 +98,7 @@ using StableIValue = std::uint64_t;
 namespace hstujit::torch {
 
 struct Functions {
-#define HSTUJIT_MEMBER(name) std::int32_t (*name)() = nullptr;
+#define HSTUJIT_MEMBER(name, ...) std::int32_t (*name)() = nullptr;
   HSTUJIT_TORCH_CONSTANTS(HSTUJIT_MEMBER)
 #undef HSTUJIT_MEMBER
 #define HSTUJIT_MEMBER(name, arguments) AOTITorchError(*name) arguments = nullptr;

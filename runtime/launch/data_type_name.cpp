@@ -7,7 +7,6 @@
 
 namespace hstujit {
 
-// The Python package has the same table (python/hstujit/_dlpack.py), so that a type has one name in all sentences.
 std::string dtype_text(const DLDataType& type) {
   struct Kind {
     std::string_view name;

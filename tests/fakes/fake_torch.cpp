@@ -77,58 +77,26 @@ AOTITorchError empty_strided(std::int64_t rank, const std::int64_t* sizes, const
   return error;
 }
 
-using Replace = void* (*)(const char* name, void* function);
-
-template <typename Function>
-void exchange(Replace replace, const char* name, Function& kept, Function function) {
-  kept = reinterpret_cast<Function>(replace(name, reinterpret_cast<void*>(function)));
-}
-
-template <typename Function>
-void borrow(Replace replace, const char* name, Function& kept) {
-  kept = reinterpret_cast<Function>(replace(name, nullptr));
-  replace(name, reinterpret_cast<void*>(kept));
-}
-
 }  // namespace
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT FakeTorch* fake_torch() { return &fake; }
 
-// `replace` is hstujit_torch_replace. Nothing else may run meanwhile.
-EXPORT void fake_torch_install(Replace replace) {
+// `used` is hstujit_torch_functions(). Nothing else may run meanwhile.
+EXPORT void fake_torch_install(hstujit::torch::Functions* used) {
   fake = {};
-#define HSTUJIT_EXCHANGE(name, function) exchange(replace, #name, real.name, &function)
-  HSTUJIT_EXCHANGE(aoti_torch_device_type_cuda, device_type_cuda);
-  HSTUJIT_EXCHANGE(aoti_torch_get_device_type, get_device_type);
-  HSTUJIT_EXCHANGE(aoti_torch_get_device_index, get_device_index);
-  HSTUJIT_EXCHANGE(aoti_torch_get_current_device_index, get_current_device_index);
-  HSTUJIT_EXCHANGE(aoti_torch_create_device_guard, create_device_guard);
-  HSTUJIT_EXCHANGE(aoti_torch_delete_device_guard, delete_device_guard);
-  HSTUJIT_EXCHANGE(aoti_torch_get_current_cuda_stream, get_current_cuda_stream);
-  HSTUJIT_EXCHANGE(cudaSetDevice, set_device);
-  HSTUJIT_EXCHANGE(cudaStreamIsCapturing, stream_is_capturing);
-  HSTUJIT_EXCHANGE(aoti_torch_empty_strided, empty_strided);
-#undef HSTUJIT_EXCHANGE
-  borrow(replace, "aoti_torch_device_type_cpu", real.aoti_torch_device_type_cpu);
-  borrow(replace, "aoti_torch_dtype_uint8", real.aoti_torch_dtype_uint8);
-  borrow(replace, "torch_get_mutable_data_ptr", real.torch_get_mutable_data_ptr);
-  borrow(replace, "aoti_torch__reinterpret_tensor", real.aoti_torch__reinterpret_tensor);
-  borrow(replace, "aoti_torch_delete_tensor_object", real.aoti_torch_delete_tensor_object);
+  real = *used;
+  used->aoti_torch_device_type_cuda = device_type_cuda;
+  used->aoti_torch_get_device_type = get_device_type;
+  used->aoti_torch_get_device_index = get_device_index;
+  used->aoti_torch_get_current_device_index = get_current_device_index;
+  used->aoti_torch_create_device_guard = create_device_guard;
+  used->aoti_torch_delete_device_guard = delete_device_guard;
+  used->aoti_torch_get_current_cuda_stream = get_current_cuda_stream;
+  used->cudaSetDevice = set_device;
+  used->cudaStreamIsCapturing = stream_is_capturing;
+  used->aoti_torch_empty_strided = empty_strided;
 }
 
-EXPORT void fake_torch_remove(Replace replace) {
-#define HSTUJIT_PUT_BACK(name) replace(#name, reinterpret_cast<void*>(real.name))
-  HSTUJIT_PUT_BACK(aoti_torch_device_type_cuda);
-  HSTUJIT_PUT_BACK(aoti_torch_get_device_type);
-  HSTUJIT_PUT_BACK(aoti_torch_get_device_index);
-  HSTUJIT_PUT_BACK(aoti_torch_get_current_device_index);
-  HSTUJIT_PUT_BACK(aoti_torch_create_device_guard);
-  HSTUJIT_PUT_BACK(aoti_torch_delete_device_guard);
-  HSTUJIT_PUT_BACK(aoti_torch_get_current_cuda_stream);
-  HSTUJIT_PUT_BACK(cudaSetDevice);
-  HSTUJIT_PUT_BACK(cudaStreamIsCapturing);
-  HSTUJIT_PUT_BACK(aoti_torch_empty_strided);
-#undef HSTUJIT_PUT_BACK
-}
+EXPORT void fake_torch_remove(hstujit::torch::Functions* used) { *used = real; }

@@ -17,8 +17,8 @@ import unittest
 import hstujit
 from hstujit import errors
 from hstujit._calls import Call, Given
-from hstujit._handles import Owner
 from hstujit._interface import interface
+from hstujit._library import Owner
 from hstujit._structs import DLDataType, DLTensor
 
 CONFIG = [{"name": "a", "op": "silu", "width": 512, "rows": 30}]

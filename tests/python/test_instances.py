@@ -17,7 +17,6 @@ from hstujit._calls import Call
 if torch:
     import hstujit.torch  # noqa: F811
     from hstujit.torch import _native
-    from hstujit.torch._native import MOST_PLANS
 
 MOST = 8
 
@@ -104,8 +103,8 @@ class Calls(unittest.TestCase):
 
     def keep_plans(self, most):
         library = _native.native_library()
-        library.keep_plans(most)
-        self.addCleanup(library.keep_plans, MOST_PLANS)
+        library.call("keep_plans", most)
+        self.addCleanup(library.call, "keep_plans", 512)
 
 
 if __name__ == "__main__":

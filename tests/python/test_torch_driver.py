@@ -47,9 +47,11 @@ class Fakes:
 
     def __init__(self, test):
         functions = ctypes.CDLL(FUNCTIONS)
-        replaced = _native.native_library().library.hstujit_torch_replace
-        functions.fake_torch_install(replaced)
-        test.addCleanup(functions.fake_torch_remove, replaced)
+        find = _native.native_library().library.hstujit_torch_functions
+        find.restype = ctypes.c_void_p
+        used = ctypes.c_void_p(find())
+        functions.fake_torch_install(used)
+        test.addCleanup(functions.fake_torch_remove, used)
         functions.fake_torch.restype = ctypes.POINTER(self.Fake)
         object.__setattr__(self, "fake", functions.fake_torch().contents)
 

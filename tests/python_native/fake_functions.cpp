@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "python/native/arguments.h"
-#include "python/native/failure.h"
+#include "python/native/context.h"
 
 namespace hstujit::torch {
 namespace {
@@ -14,7 +14,7 @@ std::int32_t no_type() { return 0; }
 const Functions& functions() {
   static const Functions fake = [] {
     Functions made;
-#define HSTUJIT_SET(name) made.name = no_type;
+#define HSTUJIT_SET(name, ...) made.name = no_type;
     HSTUJIT_TORCH_CONSTANTS(HSTUJIT_SET)
 #undef HSTUJIT_SET
     return made;

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <thread>
 
-#include "python/native/failure.h"
-
 namespace hstujit::torch {
 namespace {
 
@@ -74,7 +72,7 @@ TEST(PlanTable, IsBoundedAndGivesBackWhatItDrops) {
 }
 
 TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
-  PlanTable::keep_plans(8);
+  PlanTable::most = 8;
   PlanTable table;
   const PlanTable::Key used = {1};
   const auto plan = table.keep(used, plan_of(10000), table.generation());
@@ -89,11 +87,11 @@ TEST(PlanTable, APlanThatIsUsedStaysWhenOthersGo) {
     EXPECT_EQ(released().count(static_cast<int>(10000 + i)), table.find(key) ? 0u : 1u) << i;
   }
   EXPECT_EQ(kept, 8);
-  PlanTable::keep_plans(512);
+  PlanTable::most = 512;
 }
 
 TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
-  PlanTable::keep_plans(1);
+  PlanTable::most = 1;
   PlanTable table;
   auto plan = table.keep({1}, plan_of(20001), table.generation());
   table.keep({2}, plan_of(20002), table.generation());
@@ -102,7 +100,7 @@ TEST(PlanTable, APlanOutlivesItsPlaceWhileACallHasIt) {
   EXPECT_EQ(released().count(20001), 0u);
   plan = nullptr;
   EXPECT_EQ(released().count(20001), 1u);
-  PlanTable::keep_plans(512);
+  PlanTable::most = 512;
 }
 
 TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
@@ -121,7 +119,7 @@ TEST(PlanTable, WhatWasMadeForAnotherContextIsUsedOnceAndNotKept) {
 }
 
 TEST(PlanTable, ManyThreads) {
-  PlanTable::keep_plans(16);  // so that plans go while they are used
+  PlanTable::most = 16;  // so that plans go while they are used
   PlanTable table;
   std::vector<std::thread> threads;
   for (std::uint64_t seed = 0; seed < 4; ++seed)
@@ -135,19 +133,7 @@ TEST(PlanTable, ManyThreads) {
       }
     });
   for (std::thread& thread : threads) thread.join();
-  PlanTable::keep_plans(512);
-}
-
-TEST(PreparedOp, RemembersLengthsByDevice) {
-  PreparedOp op(nullptr);
-  EXPECT_FALSE(op.is_prepared(64, 0));
-  op.add(64, 0);
-  op.add(128, 1);
-  EXPECT_TRUE(op.is_prepared(64, 0));
-  EXPECT_TRUE(op.is_prepared(128, 1));
-  EXPECT_FALSE(op.is_prepared(64, 1));
-  op.add(-1, 0);  // which every launch refuses
-  EXPECT_FALSE(op.is_prepared(-1, 0));
+  PlanTable::most = 512;
 }
 
 TEST(Plan, FollowsTheCall) {
@@ -168,11 +154,12 @@ TEST(Plan, FollowsTheCall) {
   hstujit_call* call = nullptr;
   ASSERT_EQ(hstujit_call_create(context, "dense_to_jagged", &options, given, 3, &call), HSTUJIT_OK)
       << hstujit_last_error();
-  const Plan plan(op, call);
+  const Plan plan(op, OwnedCall(call));
   ASSERT_EQ(plan.arguments.size(), 4u);
-  EXPECT_EQ(plan.schema_outputs, std::vector<int>{0});
+  EXPECT_EQ(plan.results, std::vector<int>{0});
   ASSERT_EQ(plan.rows.size(), 1u);
-  EXPECT_EQ(op.inputs[static_cast<std::size_t>(plan.rows[0].offsets)], "seq_offsets");
+  EXPECT_TRUE(plan.rows[0].is_offsets);
+  EXPECT_EQ(op.slots[static_cast<std::size_t>(plan.rows[0].source)].name, "seq_offsets");
   hstujit_context_destroy(context);
 }
 
@@ -185,7 +172,7 @@ TEST(Operators, HaveSchemasOfPyTorch) {
       "rms_norm(Tensor x, Tensor? weight=None, float eps=1e-05, *, bool silu=False, bool residual=False) -> Tensor");
   EXPECT_EQ(schema("split_2d_jagged").substr(0, 60), "split_2d_jagged(Tensor values, Tensor? offsets_left=None, Te");
   for (const Operator& op : all) {
-    EXPECT_TRUE(op.required[static_cast<std::size_t>(op.first)]) << op.name;
+    EXPECT_TRUE(op.slots[static_cast<std::size_t>(op.first)].is_required) << op.name;
     EXPECT_EQ(op.schema.substr(0, op.name.size() + 1), op.name + "(");
   }
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -44,14 +44,9 @@ class Derivative:
         self.kept = [name for name in parameters if name in self.usual and name not in self.switches]
         self.derived = [name for name in parameters if name not in (*self.kept, *self.switches)]
         self.needs_call = bool(described.rows or self.saved_outputs or self.derived)
-        self.unused = list(self.find_unused())
-
-    def find_unused(self) -> Iterator[tuple[str, frozenset[str]]]:
-        """Inputs that a given output of forward replaces: no bias where there is what follows from it."""
-        described = self.backward.interface
-        for switch in described.switches:
-            for name in switch.brings - described.deciding if switch.drops else ():
-                yield name, switch.drops
+        # Inputs that a given output of forward replaces: no bias where there is what follows from it.
+        replacing = [switch for switch in described.switches if switch.drops]
+        self.unused = [(name, switch.drops) for switch in replacing for name in switch.brings - described.deciding]
 
     def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> None:
         values = by_name(self.forward.interface.name, inputs, named)
@@ -99,9 +94,10 @@ class Derivative:
             if parameters[name] != self.usual[name]:
                 raise UnsupportedError(f"{self.forward.interface.op} has no derivative with {name}={parameters[name]}")
         inputs = {**dict(zip((*self.saved, *self.saved_outputs), saved)), **numbers}
-        for (output, name), gradient, shape in zip(self.gradients.items(), found, ctx.shapes):
-            # A gradient that is not defined, beside others, is 0.
-            given[output] = inputs[name] = _zeros(*shape) if gradient is None else gradient
+        for (output, name), gradient, (shape, dtype, device) in zip(self.gradients.items(), found, ctx.shapes):
+            if gradient is None:  # not defined, beside others
+                gradient = torch.zeros(shape, dtype=dtype, device=device)
+            given[output] = inputs[name] = gradient
         for name, replacing in self.unused:
             if inputs[name] is not None and any(inputs[other] is not None for other in replacing):
                 inputs[name] = None
@@ -143,23 +139,6 @@ def with_gradients(text: str, wanted: tuple[bool, ...]) -> str:
     return ", ".join(declarations)
 
 
-def _zeros(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    return torch.zeros(shape, dtype=dtype, device=device)
-
-
-class NoDerivative:
-    """Stands for the derivative of an operator that has none: backward says so."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def save(self, ctx: Any, inputs: tuple[Any, ...], named: dict[str, Any], result: Any) -> None:
-        pass
-
-    def gradients_of(self, ctx: Any, needs: tuple[bool, ...], grads: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
-        raise UnsupportedError(self.what)
-
-
 def _has_tangent(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
 
@@ -171,7 +150,8 @@ class Recorder:
     takes longer than all the rest.
     """
 
-    def __init__(self, op: Any, rule: Derivative | NoDerivative) -> None:
+    def __init__(self, op: Any, rule: Derivative | str) -> None:
+        """``rule`` may be a sentence: that there is no derivative."""
         self.op = op
 
         class Function(torch.autograd.Function):
@@ -182,11 +162,14 @@ class Recorder:
                     named = {**named, DECLARED: [*given[places:]]}
                 with below_autograd():
                     result = run(*inputs, **named)
-                rule.save(ctx, inputs, named, result)
+                if not isinstance(rule, str):
+                    rule.save(ctx, inputs, named, result)
                 return result
 
             @staticmethod
             def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+                if isinstance(rule, str):
+                    raise UnsupportedError(rule)
                 return (None, None, None, *rule.gradients_of(ctx, ctx.needs_input_grad[3:], grads))
 
         self.apply: Callable[..., Any] = Function.apply

@@ -13,7 +13,7 @@ import torch
 
 from .. import errors
 from .._words import cut
-from ._in_order import written_out
+from ._calling import written_out
 from ._public import Function, Substitute
 
 _REASONS = 100  # that are counted apart: one may be a sentence with a value
@@ -65,10 +65,8 @@ def falling_back(original: Function, substitute: Substitute, calls: Calls, kept:
             # PyTorch begins what it says of a value that is none of a schema's with the operator's name.
             if not isinstance(error, _REFUSALS) and not str(error).startswith("hstujit::"):
                 raise
-            if "HSTUJIT_" in str(error):  # what the environment asks for is no limit of a call
-                calls.count("")
-                raise
-            if _is_about_values(error):
+            # What the environment asks for is no limit of a call.
+            if "HSTUJIT_" in str(error) or _is_about_values(error):
                 calls.count("")
                 raise
             calls.count(substitute.beyond_limits(given) or cut(str(error)))
@@ -116,6 +114,3 @@ def has_host_backend() -> bool:
     except errors.NoHostBackendError:
         return False
     return True
-
-
-__all__ = ["Calls", "Kept", "falling_back", "has_host_backend"]

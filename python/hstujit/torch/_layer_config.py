@@ -1,11 +1,12 @@
-"""Translates a layer's configuration for ``stu_layer``: limits, names and parameters."""
+"""Translates a layer's configuration for ``stu_layer``: limits, names and parameters, and instances in a config."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._numbers import is_number
+from .._structs import is_number
 from .._words import shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
@@ -13,7 +14,11 @@ from ._arguments import fp32_precision
 from ._calling import rename
 
 if TYPE_CHECKING:
-    from .stu import STULayerConfig
+    from .stu import STULayer, STULayerConfig
+
+Lengths = int | Sequence[int]
+
+_BATCH = 256  # sequences of generated inputs, as a config's default
 
 # By what ``stu_layer`` names in a sentence: what a caller of a layer knows it as.
 NAMES = {
@@ -68,3 +73,38 @@ def parameters_of(config: STULayerConfig) -> dict[str, Any]:
 def less_memory_of(config: STULayerConfig) -> dict[str, Any]:
     """Parameters that the public package's configuration does not have."""
     return {"recompute_attn": config.recompute_attn, "backward_head_groups": config.backward_head_groups}
+
+
+def instances_of(
+    layer: STULayer, calls: Mapping[str, Lengths], dtypes: Mapping[str, str], num_targets: bool | int, name: str
+) -> list[dict[str, Any]]:
+    """Lengths by kind of call, and all else, are arguments of ``STULayer.instances``."""
+    config, dropout = layer.config, layer.training and layer.config.output_dropout_ratio > 0
+    lengths = {call: _list_of(given) for call, given in calls.items()}
+    both = {"width": config.embedding_dim, "alpha": layer._alpha, **parameters_of(config), **dtypes}
+    both["num_targets"] = num_targets if config.target_aware else False
+    whole = {**both, "op": "stu_layer", "dropout": dropout, "seed_tensor": dropout, **less_memory_of(config)}
+    recomputed = {field: getattr(config, field) for field in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
+    parameters: dict[str, dict[str, Any]] = {
+        "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
+        "inference": {**whole, **recomputed, "training": False},
+        "prefill": {**whole, "recompute_uvqk": False},
+        "cached_forward": {**both, "op": "cached_stu_layer"},
+    }
+    made = [
+        {"name": f"{name}-{call}", **parameters[call], "max_seq_len": of_call}
+        for call, of_call in lengths.items()
+        if of_call
+    ]
+    if cached := sorted({*lengths["prefill"], *lengths["cached_forward"]}):  # keeps the first rows of each sequence
+        offsets = dtypes["offsets_dtype"]
+        made.append({"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets, "rows": _BATCH})
+        split = {"op": "split_2d_jagged", "dtype": dtypes["dtype"], "offsets_dtype": offsets, "max_seq_len": cached}
+        made += [{"name": f"{name}-keep-{width}", "width": width, **split} for width in sorted({*layer._columns})]
+    return made
+
+
+def _list_of(lengths: Any) -> list[int]:
+    """Lengths as a list, also those of an array, whose rank is 0 where it is one length."""
+    is_list = isinstance(lengths, Iterable) and getattr(lengths, "ndim", 1) > 0
+    return [int(length) for length in (lengths if is_list else [lengths])]

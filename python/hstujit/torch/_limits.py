@@ -15,7 +15,7 @@ from .._interface import Interface, interface
 from .._words import either
 from ._arguments import INTEGERS, REALS, is_cast, is_integral
 from ._calling import Calling
-from ._dtypes import DTYPES
+from ._schema import DTYPES
 
 Given = Mapping[str, Any]
 
@@ -30,8 +30,8 @@ class Limits:
         types: arguments that have one data type, which it may be, and that as words.
         integers: arguments that are integers, of any type.
         weights: arguments that become the data type of the rows, unless they are fp32.
-        sizes: argument, axis counted from behind, least, most, step, and what is said of another size.
-        numbers: likewise of a number.
+        bounds: argument; the axis counted from behind whose size counts, None of a number; least, most, step; and what
+            is said of another one.
     """
 
     def __init__(self, calling: Calling, arguments: Collection[str], moves: bool) -> None:
@@ -53,12 +53,11 @@ class Limits:
                 self.weights = typed
             else:
                 self.types.append(_types(typed, described.allowed[parameter]["enum"]))
-        self.sizes = tuple(_sizes(described, own))
-        self.numbers = tuple(_numbers(described, own))
+        self.bounds = tuple(_bounds(described, own))
 
     def refuse(self, given: Given) -> str:
         """Why no call with these arguments is served, or ""."""
-        return self.refuse_types(given) or self.refuse_sizes(given) or self.refuse_numbers(given)
+        return self.refuse_types(given) or self.refuse_numbers(given)
 
     def refuse_types(self, given: Given) -> str:
         for names, allowed, words in self.types:
@@ -93,51 +92,35 @@ class Limits:
                 return "weights of different types"
         return ""
 
-    def refuse_sizes(self, given: Given) -> str:
-        for name, axis, least, most, step, words in self.sizes:
-            tensor = given.get(name)
-            if not isinstance(tensor, torch.Tensor) or tensor.dim() < -axis:
-                continue
-            size = tensor.shape[axis]
-            if self.moves and is_integral(tensor.dtype):
-                size = size * tensor.dtype.itemsize
-            if size < least or size > most or size % step != 0:
-                return words
-        return ""
-
     def refuse_numbers(self, given: Given) -> str:
-        for name, least, most, step, words in self.numbers:
-            number = given.get(name)
+        for name, axis, least, most, step, words in self.bounds:
+            number = given.get(name) if axis is None else self.size(given.get(name), axis)
             if isinstance(number, int) and (number < least or number > most or number % step != 0):
                 return words
         return ""
+
+    def size(self, value: Any, axis: int) -> Any:
+        if not isinstance(value, torch.Tensor) or value.dim() < -axis:
+            return None
+        size = value.shape[axis]
+        return size * value.dtype.itemsize if self.moves and is_integral(value.dtype) else size
 
 
 def _types(names: tuple[str, ...], allowed: list[str]) -> Any:
     return names, tuple(DTYPES[name] for name in allowed), either(allowed)
 
 
-def _wanted(schema: Mapping[str, Any]) -> tuple[int, int, int, str]:
-    least, most, step = schema["minimum"], schema["maximum"], schema.get("multipleOf", 1)
-    return least, most, step, f"{'' if step == 1 else f'a multiple of {step} '}from {least} to {most}"
-
-
-def _sizes(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
+def _bounds(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
     ranks = {argument.name: len(argument.shape) for argument in described.inputs if argument.is_tensor}
-    for parameter, axes in described.sizes.items():
-        least, most, step, wanted = _wanted(described.allowed[parameter])
-        for axis in axes:
+    for parameter in (*described.sizes, *(p.name for p in described.parameters)):
+        schema = described.allowed[parameter]
+        if "minimum" not in schema:
+            continue
+        least, most, step = schema["minimum"], schema["maximum"], schema.get("multipleOf", 1)
+        wanted = f"not {'' if step == 1 else f'a multiple of {step} '}from {least} to {most}"
+        for axis in described.sizes.get(parameter, ()):
             if (name := own.get(axis["argument"])) and "when" not in axis:
                 place = axis["axis"] - ranks[axis["argument"]]
-                yield name, place, least, most, step, f"{parameter} of {name} not {wanted}"
-
-
-def _numbers(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
-    for parameter in described.parameters:
-        if parameter.name in own and "minimum" in described.allowed[parameter.name]:
-            name = own[parameter.name]
-            least, most, step, wanted = _wanted(described.allowed[parameter.name])
-            yield name, least, most, step, f"{name} not {wanted}"
-
-
-__all__ = ["Limits"]
+                yield name, place, least, most, step, f"{parameter} of {name} {wanted}"
+        if parameter in own:
+            yield own[parameter], None, least, most, step, f"{own[parameter]} {wanted}"

@@ -18,17 +18,14 @@ import torch
 from .. import _library
 from .._library import error_of
 from ..context import default_context, on_default_changed
-from ._dtypes import dlpack_type
 
 FILE = "libhstujit_torch.so"
-MOST_PLANS = 512  # that are kept of one operator; each keeps the ops that it launches
 _IN_PYTHON = -1  # the status of a failure in a callback
+
 
 _CALLBACKS = {
     "context": ctypes.CFUNCTYPE(ctypes.c_void_p),
-    "allocate": ctypes.CFUNCTYPE(
-        ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.c_int32, ctypes.c_int32
-    ),
+    "allocate": ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32),
     "warn": ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p),
 }
 
@@ -49,14 +46,12 @@ class Library:
 
     def __init__(self, file: str) -> None:
         self.library = ctypes.CDLL(file)
-        text, number = ctypes.c_char_p, ctypes.c_int
+        text = ctypes.c_char_p
         for name, result, arguments in (
             ("refusal", text, []),
             ("failure", text, [ctypes.POINTER(ctypes.c_int32)]),
             ("set_error", None, [text]),
             ("set_callbacks", None, [ctypes.POINTER(_Callbacks)]),
-            ("count", number, []),
-            ("name", text, [number]),
             ("forget", None, []),
             ("keep_plans", None, [ctypes.c_int32]),
         ):
@@ -65,15 +60,13 @@ class Library:
         if refusal := self.call("refusal").decode(errors="replace"):
             raise ImportError(f"{FILE}: {refusal}")
         self.of_thread = _OfThread()
-        self.callbacks = _Callbacks(
-            context=_CALLBACKS["context"](self.caller(self.context, None)),
-            allocate=_CALLBACKS["allocate"](self.caller(self.allocate, 1)),
-            warn=_CALLBACKS["warn"](self.caller(self.warn, 1)),
-        )
+        callbacks = [
+            kind(self.caller(getattr(self, name), None if name == "context" else 1))
+            for name, kind in _CALLBACKS.items()
+        ]
+        self.callbacks = _Callbacks(*callbacks)
         self.call("set_callbacks", ctypes.byref(self.callbacks))
-        self.keep_plans(MOST_PLANS)
         on_default_changed.append(self.forget)
-        self.names = [self.call("name", index).decode() for index in range(self.call("count"))]
 
     def call(self, name: str, *arguments: Any) -> Any:
         return getattr(self.library, "hstujit_torch_" + name)(*arguments)
@@ -82,9 +75,6 @@ class Library:
         """Forgets every plan: those from now on are of another context."""
         self.of_thread.context = None
         self.call("forget")
-
-    def keep_plans(self, most: int) -> None:
-        self.call("keep_plans", most)
 
     def caller(self, method: Callable[..., Any], failed: int | None) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
@@ -101,9 +91,8 @@ class Library:
         self.of_thread.context = context = default_context()
         return context._handle.value
 
-    def allocate(self, rank: int, sizes: Any, dtype: int, device: int) -> int:
-        where = torch.device("cuda", device) if device >= 0 else torch.device("cpu")
-        torch.empty(sizes[:rank], dtype=_dtypes()[dtype], device=where)
+    def allocate(self, size: int, device: int) -> int:
+        torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", device) if device >= 0 else "cpu")
         return 0
 
     def warn(self, text: bytes) -> int:
@@ -126,18 +115,3 @@ def native_library() -> Library:
     if not file.exists():
         raise ImportError(f"hstujit.torch needs {FILE}, which is not in {file.parent}")
     return Library(str(file))
-
-
-@functools.cache
-def _dtypes() -> dict[int, torch.dtype]:
-    """By the numbers of PyTorch's C interface."""
-    library = ctypes.CDLL("libtorch_cpu.so")
-    found = {}
-    for dtype in {value for value in vars(torch).values() if isinstance(value, torch.dtype)}:
-        function = getattr(library, "aoti_torch_dtype_" + str(dtype).removeprefix("torch."), None)
-        if function is not None and dlpack_type(dtype).code != 3:
-            found[function()] = dtype
-    return found
-
-
-__all__ = ["FILE", "MOST_PLANS", "Library", "native_library"]

@@ -17,15 +17,6 @@ NAMESPACE = "hstujit_functions"
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
-# By annotation: the type of a schema.
-_TYPES = {
-    "torch.Tensor": "Tensor",
-    "list[torch.Tensor]": "Tensor[]",
-    "int": "SymInt",
-    "float": "float",
-    "bool": "bool",
-    "str": "str",
-}
 _NUMBER_OR_TENSOR = "int | torch.Tensor | None"  # is two arguments of a schema
 _UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
 
@@ -39,15 +30,14 @@ class Node:
     """What a call of a function is in a graph of torch.fx. The schema has keywords alone, which Python gets by name."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        parameters = inspect.signature(function).parameters.values()
-        self.parameters = {p.name: p for p in parameters if p.annotation != _UNKNOWN}
+        signature = inspect.signature(function)
+        self.parameters = {p.name: p for p in signature.parameters.values() if p.annotation != _UNKNOWN}
+        self.either = [p.name for p in self.parameters.values() if p.annotation == _NUMBER_OR_TENSOR]
         module = function.__module__.rpartition(".")[2]
         # The modules of the public packages have functions of the same names with other arguments.
         is_own = module not in ("generative_recommenders", "tzrec")
         name = function.__name__ if is_own else f"{module}_{function.__name__}"
-        returned = inspect.signature(function).return_annotation
-        self.either = [p.name for p in self.parameters.values() if p.annotation == _NUMBER_OR_TENSOR]
-        library.define(f"{name}(*, {', '.join(map(_text, self.parameters.values()))}) -> {_returns(returned)}")
+        library.define(name + _schema(signature.replace(parameters=[*self.parameters.values()])))
         library.impl(name, self.kernel_of(function), "CompositeImplicitAutograd")
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
 
@@ -79,28 +69,23 @@ class Node:
         return parameter is not None and (parameter.default is parameter.empty or value is not parameter.default)
 
 
-def _type(annotation: str) -> str:
-    base = annotation.removesuffix(" | None")
-    return _TYPES[base] + ("" if base == annotation else "?")
-
-
 def _of_tensor(name: str) -> str:
     return f"{name}_tensor"
 
 
-def _text(parameter: inspect.Parameter) -> str:
-    if parameter.annotation == _NUMBER_OR_TENSOR:
-        return f"SymInt? {parameter.name}=None, Tensor? {_of_tensor(parameter.name)}=None"
-    text = f"{_type(parameter.annotation)} {parameter.name}"
-    if parameter.default is parameter.empty:
-        return text
-    return text + (f'="{parameter.default}"' if isinstance(parameter.default, str) else f"={parameter.default}")
+def _schema(signature: inspect.Signature) -> str:
+    keywords = []
+    for parameter in signature.parameters.values():
+        keywords.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
+        if parameter.annotation == _NUMBER_OR_TENSOR:
+            keywords[-1] = keywords[-1].replace(annotation="int | None")
+            keywords.append(keywords[-1].replace(name=_of_tensor(parameter.name), annotation="torch.Tensor | None"))
 
+    def described() -> None: ...
 
-def _returns(annotation: str) -> str:
-    if not annotation.startswith("tuple["):
-        return _type(annotation)
-    return f"({', '.join(map(_type, annotation.removeprefix('tuple[').removesuffix(']').split(', ')))})"
-
-
-__all__ = ["Node", "has_proxies"]
+    described.__signature__ = inspect.Signature(keywords, return_annotation=None)  # type: ignore[attr-defined]
+    arguments = torch.library.infer_schema(described, mutates_args=()).removesuffix("()")
+    results: str = signature.return_annotation  # of which PyTorch infers none that may be None
+    for word, other in (("torch.", ""), (" | None", "?"), ("tuple[", "("), ("]", ")")):
+        results = results.replace(word, other)
+    return arguments + results

@@ -11,7 +11,7 @@ import torch
 from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as
-from ._dtypes import NAMES
+from ._schema import NAMES
 from ._tracing import Operand, Refused, Term, index_of
 
 # A row's place, without spaces: row, col + 1, min(row + 1, n - 1).
@@ -169,6 +169,3 @@ def declared(
         texts.append(f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}")
         tensors.append(tensor)
     return ", ".join(texts), tensors
-
-
-__all__ = ["Operand", "Reads", "declared", "facts_of", "head", "row", "scalar", "table"]

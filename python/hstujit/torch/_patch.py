@@ -191,11 +191,14 @@ def _exchange(functions: dict[int, Function]) -> None:
 
     A model's modules do, too, whatever they are called.
 
-    All of them, or none where a module does not let itself be changed.
+    All of them, or none where a module does not let itself be changed. Python takes None, and anything else, for a
+    module that is imported.
     """
+    ours = __package__.partition(".")[0]
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] != ours]
     done: list[tuple[ModuleType, str, Function]] = []
     try:
-        for module in _modules():
+        for module in filter(inspect.ismodule, modules):
             for attribute, value in list(vars(module).items()):
                 if id(value) in functions:
                     setattr(module, attribute, functions[id(value)])
@@ -204,16 +207,3 @@ def _exchange(functions: dict[int, Function]) -> None:
         for module, attribute, value in done:
             setattr(module, attribute, value)
         raise
-
-
-def _modules() -> list[ModuleType]:
-    """Those that are imported, but for ours. Python takes None there, and anything else, for a module."""
-    ours = __package__.partition(".")[0]
-    return [
-        module
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] != ours and isinstance(module, ModuleType)
-    ]
-
-
-__all__ = ["Calls", "Patched", "patch", "unpatch"]

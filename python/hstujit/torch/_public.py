@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -112,51 +111,45 @@ def _compute_output(given: Given) -> str:
     return _products(given)
 
 
-# By module of the operators and function: which calls are not ours, besides those that its operator refuses.
-_REFUSALS: dict[str, dict[str, Callable[[Given], str]]] = {
-    "ops.hstu_attention": {"hstu_mha": _attention, "hstu_mha_cuda": _attention, "delta_hstu_mha": _delta_attention},
-    "ops.hstu_compute": {
-        "hstu_compute_uqvk": _projection,
-        "hstu_preprocess_and_attention": _projection,
-        "hstu_compute_output": _compute_output,
-    },
-    "ops.jagged_tensors": {
-        "concat_2D_jagged": _nothing,
-        "concat_2D_jagged_multirow": _nothing,
-        "split_2D_jagged": _nothing,
-        "split_2D_jagged_multirow": _nothing,
-        "hstu_split_l2_embeddings": _nothing,
-        "hstu_concat_l2_embeddings": _nothing,
-        "jagged_dense_bmm_broadcast_add": _products,
-    },
-    "ops.layer_norm": {"layer_norm": _nothing, "rms_norm": _nothing, "swish_layer_norm": _nothing},
-    "ops.mm": {"addmm": _addmm},
-    "ops.position": {"add_positional_embeddings": _nothing, "add_timestamp_positional_embeddings": _nothing},
+# By module of the operators: functions that are replaced.
+_MODULES = {
+    "ops.hstu_attention": ("hstu_mha", "hstu_mha_cuda", "delta_hstu_mha"),
+    "ops.hstu_compute": ("hstu_compute_uqvk", "hstu_preprocess_and_attention", "hstu_compute_output"),
+    "ops.jagged_tensors": (
+        *("concat_2D_jagged", "concat_2D_jagged_multirow", "split_2D_jagged", "split_2D_jagged_multirow"),
+        *("hstu_split_l2_embeddings", "hstu_concat_l2_embeddings", "jagged_dense_bmm_broadcast_add"),
+    ),
+    "ops.layer_norm": ("layer_norm", "rms_norm", "swish_layer_norm"),
+    "ops.mm": ("addmm",),
+    "ops.position": ("add_positional_embeddings", "add_timestamp_positional_embeddings"),
+}
+# By function: which calls are not ours, besides those that its operator refuses.
+_REFUSALS: dict[str, Callable[[Given], str]] = {
+    "hstu_mha": _attention,
+    "hstu_mha_cuda": _attention,
+    "delta_hstu_mha": _delta_attention,
+    "hstu_compute_uqvk": _projection,
+    "hstu_preprocess_and_attention": _projection,
+    "hstu_compute_output": _compute_output,
+    "jagged_dense_bmm_broadcast_add": _products,
+    "addmm": _addmm,
 }
 _MOVING = ("concat_2d_jagged", "split_2d_jagged")  # whose functions take integers, too
 
 
-def _substitute(function: Function, refuses: Callable[[Given], str]) -> Substitute:
-    calling = calling_of(function)
+def _substitute(function: Function) -> Substitute:
+    calling, refuses = calling_of(function), _REFUSALS.get(function.__name__, _nothing)
     limits = Limits(calling, inspect.signature(function).parameters, moves=calling.operator in _MOVING)
     if calling.operator == "hstu_compute_output":  # which draws a seed before the operator can refuse anything
         return Substitute(function, lambda given: refuses(given) or limits.refuse(given), limits.refuse)
     return Substitute(function, refuses, limits.refuse)
 
 
-def _substitutes(namespace: ModuleType) -> dict[str, dict[str, Substitute]]:
-    return {
-        module: {
-            name: _substitute(getattr(namespace, name), refuses)
-            for name, refuses in functions.items()
-            if name in namespace.__all__
-        }
-        for module, functions in _REFUSALS.items()
-    }
-
-
 # By package: the modules of its operators, and what replaces which function of them.
 PACKAGES = {
-    name: _substitutes(namespace)
-    for name, namespace in (("generative_recommenders", generative_recommenders), ("tzrec", tzrec))
+    package: {
+        module: {name: _substitute(getattr(namespace, name)) for name in names if name in namespace.__all__}
+        for module, names in _MODULES.items()
+    }
+    for package, namespace in (("generative_recommenders", generative_recommenders), ("tzrec", tzrec))
 }

@@ -7,18 +7,18 @@ from the interface of each operator, and the exceptions of this package in place
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
-from .._interface import interface, interfaces
+from .. import _library
+from .._interface import Interface, interface, interfaces
 from ..errors import Error, InvalidArgumentError
-from ._autocast import autocast_of
-from ._autograd import Derivative, NoDerivative, Recorder, any_requires_grad, below_autograd
-from ._build import tag_caches
-from ._native import Library, native_library
+from ._autograd import Derivative, Recorder, any_requires_grad, below_autograd
+from ._native import FILE, Library, native_library
 from ._schema import DECLARED, NAMESPACE, OPERATORS, by_name, operator_of, positional
 from ._traced import Function
 
@@ -37,7 +37,7 @@ def _register(native: Library, name: str, functions: dict[str, Function]) -> Non
     function = functions[name] = Function(described)
 
     def fake(*args: Any, **kwargs: Any) -> Any:
-        tag_caches()
+        _tag_caches()
         return function.fake(by_name(name, args, kwargs))
 
     @functools.cache
@@ -46,20 +46,18 @@ def _register(native: Library, name: str, functions: dict[str, Function]) -> Non
 
     op._tags = [*op._tags, torch.Tag.pt2_compliant_tag]
     for key in ("AutocastCPU", "AutocastCUDA"):
-        library.impl(name, _when_called(functools.partial(autocast_of, described, key)), key)
+        library.impl(name, _when_called(functools.partial(_autocast_of, described, key)), key)
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=library)
     library.impl(name, _when_called(lambda: recorder().kernel), "Autograd", with_keyset=True)
     for called in (op, getattr(OPERATORS, name)):
         _put_in_front(native, called, recorder, frozenset(positional(name)))
 
 
-def _derivative_of(function: Function, backward: Function | None) -> Derivative | NoDerivative:
+def _derivative_of(function: Function, backward: Function | None) -> Derivative | str:
     name = function.interface.name
     if function.interface.direction == "backward":
-        return NoDerivative(f"{name} has no derivative: second derivatives are not there")
-    if backward is None:
-        return NoDerivative(f"{name} has no derivative; call it in torch.no_grad()")
-    return Derivative(function, backward)
+        return f"{name} has no derivative: second derivatives are not there"
+    return Derivative(function, backward) if backward else f"{name} has no derivative; call it in torch.no_grad()"
 
 
 def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], positional: frozenset[str]) -> None:
@@ -113,9 +111,60 @@ def _flags(op: Any) -> frozenset[str]:
     return frozenset(argument.name for argument in schema.arguments if str(argument.type) == "bool")
 
 
+def _autocast_of(described: Interface, key: str) -> Callable[..., Any]:
+    """Operators with matrix products compute in the data type of autocast, others in the widest one of their inputs.
+
+    What has products has the precision of those in fp32 among its parameters. Weights of norms may stay fp32.
+    """
+    names, weights = described.dtypes.get("dtype", ()), described.dtypes.get("weight_dtype", ())
+    lowers = any(parameter.name == "precision" for parameter in described.parameters)
+    device = "cuda" if key == "AutocastCUDA" else "cpu"
+    excluded = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    op = operator_of(described.name)
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        values = by_name(described.name, args, kwargs)
+        floats = [name for name in names if values[name] is not None and values[name].is_floating_point()]
+        if floats:
+            widest = functools.reduce(torch.promote_types, [values[name].dtype for name in floats])
+            target = torch.get_autocast_dtype(device) if lowers else widest
+            for name in (*floats, *weights):
+                value = values[name]
+                if value is not None and value.is_floating_point() and (name in floats or value.dtype != torch.float32):
+                    values[name] = value.to(target)
+        with torch._C._ExcludeDispatchKeyGuard(excluded):
+            return op(**values)
+
+    return kernel
+
+
+@functools.cache
+def _digest() -> str:
+    """Of this build: of the package's sources and of the libraries that it calls."""
+    files = [*sorted(_library.PACKAGE.rglob("*.py")), _library.path(), _library.path().parent / FILE]
+    hashed = hashlib.sha256()
+    for file in files:
+        content = file.read_bytes()
+        hashed.update(f"{file.name} {len(content)}\n".encode() + content)
+    return hashed.hexdigest()[:16]
+
+
+def _tag_caches() -> None:
+    """Appends the digest to ``torch.compiler.config.cache_key_tag``, unless it is there.
+
+    torch.compile keeps graphs on disk by what it traced. One with operators of this package also depends on their
+    derivatives, fake implementations and kernels, of which PyTorch sees nothing. Each trace of an operator calls this,
+    too, because a model may have set another tag since the import.
+    """
+    config = torch.compiler.config
+    own = f"hstujit-{_digest()}"
+    if own not in config.cache_key_tag:
+        config.cache_key_tag = f"{config.cache_key_tag} {own}".lstrip()
+
+
 def register_all() -> None:
-    tag_caches()
+    _tag_caches()
     native = native_library()
     functions: dict[str, Function] = {}
-    for name in native.names:
+    for name in interfaces():
         _register(native, name, functions)

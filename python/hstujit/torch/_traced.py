@@ -13,8 +13,7 @@ from .._interface import Interface
 from .._structs import UNKNOWN_INTEGER, DLTensor, Value
 from ..context import default_context
 from ..errors import InvalidArgumentError
-from ._dtypes import DTYPES, dlpack_type
-from ._schema import DECLARED
+from ._schema import DECLARED, DTYPES, dlpack_type
 
 
 class Function:
@@ -108,6 +107,3 @@ def _known(size: Any, is_fixed: bool) -> int:
     from torch.fx.experimental import symbolic_shapes
 
     return 1 if symbolic_shapes.guard_or_false(size == 1) else -1
-
-
-__all__ = ["Function"]

@@ -70,5 +70,3 @@ def _layer_without_data(config: str) -> STULayer:
 
 
 _node = Node(stu_layer)
-
-__all__ = ["node_of"]

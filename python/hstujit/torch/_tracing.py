@@ -230,56 +230,37 @@ def _divide(value: Any, divisor: Any, rounding_mode: str | None = None) -> Term:
     return _binary("//" if rounding_mode else "/", _PRODUCT)(value, divisor)
 
 
-def _unary(name: str) -> Callable[..., Term]:
+def _in_place(name: str) -> Callable[..., Term]:
     return lambda value, inplace=False: _function(name)(value)
 
 
+_COMPARISONS = {"eq": "==", "ge": ">=", "gt": ">", "le": "<=", "lt": "<", "ne": "!="}
+_OF_ONE = ("abs", "cos", "exp", "floor", "int", "log", "log2", "sigmoid", "sin", "sqrt", "tanh")
+
 # By the name that PyTorch has for a function, and of an operator for what it calls.
 _METHODS: dict[str, Callable[..., Term]] = {
-    "abs": _function("abs"),
+    **{name: _function(name) for name in _OF_ONE},
+    **{name: _in_place(name) for name in ("hardswish", "relu", "silu")},
+    **{name: _binary(sign, _COMPARISON) for name, sign in _COMPARISONS.items()},
+    **dict.fromkeys(("clamp", "clip"), _clamp),
+    **dict.fromkeys(("div", "true_divide"), _divide),
+    **dict.fromkeys(("bitwise_and", "logical_and"), _binary("and", _AND)),
+    **dict.fromkeys(("bitwise_or", "logical_or"), _binary("or", _OR)),
+    **dict.fromkeys(("bitwise_not", "logical_not"), _negation),
     "absolute": _function("abs"),
     "add": _binary("+", _SUM),
-    "bitwise_and": _binary("and", _AND),
-    "bitwise_not": _negation,
-    "bitwise_or": _binary("or", _OR),
-    "clamp": _clamp,
-    "clip": _clamp,
-    "cos": _function("cos"),
-    "div": _divide,
-    "eq": _binary("==", _COMPARISON),
-    "exp": _function("exp"),
     "float": lambda value: _binary("*", _PRODUCT)(1.0, value),
-    "floor": _function("floor"),
     "floor_divide": _binary("//", _PRODUCT),
-    "ge": _binary(">=", _COMPARISON),
     "gelu": _gelu,
-    "gt": _binary(">", _COMPARISON),
-    "hardswish": _unary("hardswish"),
-    "int": _function("int"),
-    "le": _binary("<=", _COMPARISON),
     "leaky_relu": _leaky_relu,
-    "log": _function("log"),
-    "log2": _function("log2"),
     "long": _function("int"),
-    "logical_and": _binary("and", _AND),
-    "logical_not": _negation,
-    "logical_or": _binary("or", _OR),
-    "lt": _binary("<", _COMPARISON),
     "maximum": _function("max", 2),
     "minimum": _function("min", 2),
     "mul": _binary("*", _PRODUCT),
-    "ne": _binary("!=", _COMPARISON),
     "neg": _minus,
     "pow": _function("pow", 2),
-    "relu": _unary("relu"),
     "remainder": _binary("%", _PRODUCT),
-    "sigmoid": _function("sigmoid"),
-    "silu": _unary("silu"),
-    "sin": _function("sin"),
-    "sqrt": _function("sqrt"),
     "sub": _binary("-", _SUM),
-    "tanh": _function("tanh"),
-    "true_divide": _divide,
     "where": _where,
 }
 

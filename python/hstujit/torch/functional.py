@@ -17,10 +17,9 @@ from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
     delta_len_of,
-    drawn_seed,
+    dropout_of,
     flat_rows,
     fp32_precision,
-    has_dropout,
     integers_as,
     like_offsets,
     moved_rows,
@@ -180,20 +179,13 @@ def hstu_norm_mul_dropout(
     """
     if group_norm:
         check_heads(x, num_heads, linear_dim)
-    drops = has_dropout(dropout_ratio, training)
-    if drops and seed is None:
-        seed = drawn_seed(x)
-    in_tensor = isinstance(seed, torch.Tensor)
     return _ops.hstu_norm_mul_dropout(
         x,
         u,
         weight_like(weight, x),
         weight_like(bias, x),
         eps,
-        dropout_ratio if drops else None,
-        seed if drops and not in_tensor else None,
-        0 if drops else None,
-        seed if drops and in_tensor else None,
+        *dropout_of(dropout_ratio, training, x, seed),
         group_norm=group_norm,
         heads=num_heads,
         concat_u=concat_ux,

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import UnsupportedError
-from ._arguments import drawn_seed, fp32_precision, has_dropout, like_offsets, weight_like
+from ._arguments import dropout_of, fp32_precision, like_offsets, weight_like
 from ._calling import calling
 from ._schema import OPERATORS as _ops
 from .functional import hstu_mha
@@ -226,7 +226,6 @@ def hstu_compute_output(
         mul_u_activation_type: ``"none"``, ``"silu"`` or ``"sigmoid"`` of the u that multiplies. Without effect with
             ``group_norm``.
     """
-    drops = has_dropout(dropout_ratio, training)
     concat_x = concat_u if concat_x is None else concat_x
     both = concat_u and concat_x
     _, out = _ops.hstu_compute_output(
@@ -237,10 +236,7 @@ def hstu_compute_output(
         output_weight,
         weight_like(norm_bias, x),
         norm_eps,
-        dropout_ratio if drops else None,
-        None,
-        0 if drops else None,
-        drawn_seed(x) if drops else None,
+        *dropout_of(dropout_ratio, training, x),
         heads=num_heads,
         hidden_dim=linear_dim,
         training=torch.is_grad_enabled(),

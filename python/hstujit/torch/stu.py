@@ -13,16 +13,17 @@ import torch
 from .._interface import interface
 from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._arguments import drawn_seed, integers_as
+from ._arguments import dropout_of, integers_as
 from ._calling import called_as
 from ._kv_cache import Kept
-from ._layer_config import CACHED_NAMES, NAMES, check_values, less_memory_of, parameters_of
-from ._layer_instances import Lengths, instances_of
+from ._layer_config import CACHED_NAMES, NAMES, Lengths, check_values, instances_of, less_memory_of, parameters_of
 from ._nodes import has_proxies
 from ._schema import OPERATORS as _ops
+from ._schema import dtype_name
 from ._traced_layer import node_of
 
 _EPS = 1e-6
+_DROPOUT = ("dropout_ratio", "seed", "offset", "seed_tensor")
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 
 
@@ -179,10 +180,7 @@ class STULayer(torch.nn.Module):
         kept = None
         if kv_caching_lengths is not None:
             kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
-        ratio = config.output_dropout_ratio if self.training else 0.0
-        dropout = {}
-        if ratio > 0:
-            dropout = {"dropout_ratio": ratio, "seed_tensor": drawn_seed(x), "offset": 0}
+        dropout = dict(zip(_DROPOUT, dropout_of(config.output_dropout_ratio, self.training, x)))
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
             NAMES,
@@ -256,19 +254,9 @@ class STULayer(torch.nn.Module):
         config = self._config
         if num_targets is not None:
             num_targets = integers_as("num_targets", num_targets, offsets.dtype) if config.target_aware else None
-        return {
-            "input_norm_weight": self._input_norm_weight.to(x.dtype),
-            "input_norm_bias": self._input_norm_bias.to(x.dtype),
-            "uvqk_weight": self._uvqk_weight.to(x.dtype),
-            "uvqk_bias": self._uvqk_beta.to(x.dtype),
-            "output_weight": self._output_weight.to(x.dtype),
-            "output_norm_weight": self._output_norm_weight.to(x.dtype),
-            "output_norm_bias": self._output_norm_bias.to(x.dtype),
-            "eps": _EPS,
-            "num_targets": num_targets,
-            "alpha": self._alpha,
-            **parameters_of(config),
-        }
+        weights = {name: getattr(self, own).to(x.dtype) for name, own in NAMES.items() if own.startswith("_")}
+        numbers = {"eps": _EPS, "num_targets": num_targets, "alpha": self._alpha}
+        return {**weights, **numbers, **parameters_of(config)}
 
     def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: Kept) -> None:
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
@@ -303,19 +291,9 @@ class STULayer(torch.nn.Module):
             offsets_dtype: of x_offsets.
             name: what names of instances begin with.
         """
-        config = self._config
-        return instances_of(
-            config,
-            {"training": training, "inference": inference, "prefill": prefill, "cached_forward": cached_forward},
-            alpha=self._alpha,
-            dropout=self.training and config.output_dropout_ratio > 0,
-            columns=self._columns,
-            num_targets=num_targets,
-            dtype=dtype,
-            weight_dtype=dtype if weight_dtype is None else weight_dtype,
-            offsets_dtype=offsets_dtype,
-            name=name,
-        )
+        calls = {"training": training, "inference": inference, "prefill": prefill, "cached_forward": cached_forward}
+        dtypes = {"dtype": dtype, "weight_dtype": weight_dtype or dtype, "offsets_dtype": offsets_dtype}
+        return instances_of(self, calls, {key: dtype_name(given) for key, given in dtypes.items()}, num_targets, name)
 
 
 class STUStack(torch.nn.Module):
