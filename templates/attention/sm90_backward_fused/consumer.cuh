@@ -27,7 +27,7 @@ class FusedConsumer {
       clear_sums(dk_);
       clear_sums(dv_);
       row_ = partial_row_ = kNoRow;
-      if (tile().has_work) {
+      if (tile().has_work()) {
         zero_past_end();
         run_q_tiles();
       }

@@ -28,7 +28,7 @@ class Consumer {
       // No product is pending here.
       if (!in_tile_) {
         if (!open_tile()) return;
-        if (!tile_.has_work) {
+        if (!tile_.has_work()) {
           close_tile();
           continue;
         }
@@ -124,7 +124,7 @@ class Consumer {
   // registers across KV tiles: the accumulators need them.
   template <class Use>
   __device__ __forceinline__ void with_bias(const Use& use) const {
-    int sequence = tile_.has_work - 1, row = tile_.row0 + thread_row();
+    int sequence = tile_.sequence(), row = tile_.row0 + thread_row();
     asm volatile("" : "+r"(sequence), "+r"(row));
     use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
   }

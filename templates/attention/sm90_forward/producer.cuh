@@ -193,7 +193,7 @@ class Producer {
       shared_.tile[query_.stage()] = {
           sequence.query_start, row0, sequence.rows, sequence.targets, tile.head, has_work, 0};
       if constexpr (Spec::Bias::kHeads > 0) {
-        if (has_work) shared_.tile[query_.stage()].has_work = tile.sequence + 1;
+        if (has_work) shared_.tile[query_.stage()].set_sequence(tile.sequence);
       }
       if (has_work) {
         load_operand<Config::kQkTiles, Config::kBlockM>(
