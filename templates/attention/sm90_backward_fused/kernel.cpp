@@ -56,9 +56,8 @@ struct Sm90BackwardFused {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
-std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
+std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec&) {
   std::vector<AttentionConfig> configs;
-  if (spec.params().dtype == DataType::kFp32) return configs;
   struct Shape {
     int64_t consumers;
     int64_t blocks_per_sm;
