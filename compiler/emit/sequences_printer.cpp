@@ -59,7 +59,7 @@ class FoundRows {
     return text;
   }
 
-  // Of the index function, whose results are variables of their names.
+  // Prints a call of the index function, whose results are variables of their names.
   std::string call() const {
     mlir::func::FuncOp index = functions_.index;
     std::vector<std::string> arguments = {"params", "sequence", "position"}, names;
