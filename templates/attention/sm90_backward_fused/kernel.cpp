@@ -18,7 +18,7 @@ namespace {
 using sm90::backward::FusedResources;
 
 constexpr int64_t kQTileRows = 64;
-// Of the layout of dq_accum: the template has them, too, and compares.
+// Constants of the layout of dq_accum: the template has them, too, and compares.
 constexpr int64_t kDqAccumGroup = 16;
 constexpr int64_t kDqAccumRows = 8;
 constexpr int kConvertThreads = 256;

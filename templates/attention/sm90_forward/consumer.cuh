@@ -129,7 +129,7 @@ class Consumer {
     use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
   }
 
-  // That of the current KV tile, which takes its time as the product does.
+  // Loads the bias of the current KV tile, which takes its time as the product does.
   __device__ __forceinline__ void load_bias() {
     if constexpr (Config::kBiasAhead) {
       with_bias(
@@ -199,8 +199,8 @@ class Consumer {
 
   __device__ __forceinline__ void activate_scores_under_mask() {
     int row = tile_.row0 + thread_row();
-    // What the mask derives from the row is computed here, not kept in registers across KV tiles: the accumulators need
-    // them.
+    // Values that the mask derives from the row are computed here, not kept in registers across KV tiles: the
+    // accumulators need them.
     asm volatile("" : "+r"(row));
     const int column = thread_column();
     const FragmentMask<kScores> mask([&](int half, int further) {

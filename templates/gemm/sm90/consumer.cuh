@@ -14,7 +14,7 @@ class Consumer {
   static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
   static constexpr int kGroupsOfPiece = kPieceColumns / 8;
 
-  // What the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
+  // Elements that the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
   struct PieceInputs {
     EpilogueVectors<Epilogue> vectors[kGroupsOfPiece];
     EpilogueMatrices<Epilogue> matrices[kGroupsOfPiece][2];
@@ -242,7 +242,7 @@ class Consumer {
     }
   }
 
-  // Those rows of a piece that are the sequence's, where the copy engine would store those of the next one, too.
+  // Stores the rows of a piece that are the sequence's, where the copy engine would store those of the next one, too.
   __device__ __forceinline__ void store_rows(const WorkTile& tile, i64 row, int column,
                                              const unsigned char* piece) const {
     constexpr int kChunk = 16, kChunks = kSwizzleBytes / kChunk;

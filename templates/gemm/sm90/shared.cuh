@@ -47,7 +47,7 @@ struct Stage {
   static constexpr int kBBytes = (Config::kBTransposed ? Config::kBlockN : kColumnTiles * kDepth) * kSwizzleBytes;
 };
 
-// What warps store: pieces of 16 rows and 64 columns, each in the layout of the copy engine.
+// Units that warps store: pieces of 16 rows and 64 columns, each in the layout of the copy engine.
 constexpr int kPieceRows = 16, kPieceColumns = 64;
 constexpr int kPieceBytes = kPieceRows * kSwizzleBytes;
 
