@@ -30,7 +30,7 @@ class KeptResults {
   std::filesystem::path folder_;  // empty: nothing is kept
 };
 
-// What compiling depends on: the whole source, the names in it, each option, and the compiler by version and file.
+// All that compiling depends on: the whole source, the names in it, each option, and the compiler by version and file.
 std::string compile_key(const Nvrtc& nvrtc, const CompileInput& input, const std::vector<std::string>& options);
 
 // The same as nvrtc.compile(input, log). The compiler's log and the cubin come from `results` where they are kept; the

@@ -135,7 +135,7 @@ TEST(Sm90Skeleton, RejectsShapesThatItDoesNotHave) {
               Contains("ping_pong"));
 }
 
-// Of a tile that one consumer works on alone, whose sums fit where its k and v were.
+// Columns of a tile that one consumer works on alone, whose sums fit where its k and v were.
 TEST(Sm90Skeleton, ColumnsAreSharedOutInGridsOfOneConsumer) {
   const HstuAttentionSpec spec = make_spec(DataType::kBf16, 128, 128);
   size_t split = 0;
