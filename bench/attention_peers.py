@@ -87,7 +87,7 @@ class Call:
                  "dout": self.dout, **dict(zip(("dq", "dk", "dv"), gradients, strict=True)), **self.mask}
 
         def call(function):
-            # What it takes of these: not every version has all.
+            # Selects the arguments that the function takes: not every version has all.
             names = inspect.signature(getattr(function, "_init_fn", function)).parameters
             return function(**{name: given[name] for name in names})
 
@@ -156,7 +156,7 @@ def time_cell(cell, options):
 
 
 def in_a_process(cell, options):
-    """What a process of its own prints of a cell, and why it ended, if it did before its time."""
+    """Output of a process of its own for a cell, and why it ended, if it did before its time."""
     command = [sys.executable, __file__, "--repeats", str(options.repeats), "--cell", "-"]
     for name, value in (("--generative-recommenders", options.generative_recommenders), ("--fbgemm", options.fbgemm)):
         command += [name, str(value)] if value else []

@@ -76,7 +76,7 @@ std::vector<Constant> constants_of(Model& model, Direction direction) {
 struct Timing {
   KernelConfig config;
   double us = 0;
-  // Of a model whose constants are known here: those of Ampere's grids are not.
+  // Whether the constants of the model are known here: those of Ampere's grids are not.
   bool fitted() const {
     return !config.skeleton.starts_with("attention/sm80") || config.attention().schedule != "grid";
   }
@@ -130,7 +130,7 @@ double slower(const Cell& cell, const ProblemSize& size, const Model& model) {
 // Logarithms of the estimates of a cell's candidates, for each of its sizes.
 using Logs = std::vector<std::vector<double>>;
 
-// Those of one skeleton anew, or of all where it has no name.
+// Computes the estimates of one skeleton anew, or of all where it has no name.
 void update(Logs& logs, const Cell& cell, const Model& model, const std::string& skeleton) {
   logs.resize(cell.sizes.size(), std::vector<double>(cell.timings.size()));
   for (size_t s = 0; s < cell.sizes.size(); ++s) {
@@ -142,8 +142,9 @@ void update(Logs& logs, const Cell& cell, const Model& model, const std::string&
   }
 }
 
-// What the fit makes small, a smooth stand-in for the logarithm of `slower`: the mean over candidates, each weighted by
-// how near its estimate is to the least one, and how far fitted estimates are from being in proportion to times.
+// Loss that the fit makes small, a smooth stand-in for the logarithm of `slower`: the mean over candidates, each
+// weighted by how near its estimate is to the least one, and how far fitted estimates are from being in proportion to
+// times.
 double loss(const Cell& cell, const Logs& estimates) {
   constexpr double kNear = 0.03, kProportion = 1, kLate = 0.5;
   double total = 0;

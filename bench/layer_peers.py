@@ -57,7 +57,7 @@ def layer(module, op):
 
 
 def leaves_of(x, layer):
-    """What gradients are compared of, in one order for layers of both packages."""
+    """Tensors whose gradients are compared, in one order for layers of both packages."""
     return [x, *(value for _, value in sorted(layer.named_parameters()))]
 
 
@@ -125,7 +125,7 @@ def time_way(way, op, folder, options):
 
 
 def add_way(result, way, op, options):
-    """What a process of its own finds of a way, and why it ended, if it did before its time."""
+    """Findings of a process of its own about a way, and why it ended, if it did before its time."""
     found, error = printed_by([sys.executable, __file__, *sys.argv[1:], "--way", way], json.dumps(op), options.timeout)
     for of_way in found:
         for key, value in of_way.items():

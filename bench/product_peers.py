@@ -32,7 +32,7 @@ def factors(op):
 
 
 def product(op, mat1, mat2, bias=None):
-    """What the operator computes of its factors: one tensor or two."""
+    """Result of the operator for its factors: one tensor or two."""
     if op["op"] == "addmm_wgrad":
         return [torch.mm(mat1.t(), mat2)] + ([mat2.sum(0)] if op.get("bias") else [])
     return [torch.mm(mat1, mat2) if bias is None else torch.addmm(bias, mat1, mat2)]

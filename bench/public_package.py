@@ -14,7 +14,7 @@ from row_peers import EPS
 def import_from(checkout, *names):
     """Modules of the package, by their names in it."""
     sys.path.insert(0, str(pathlib.Path(checkout).resolve()))
-    # What a module of the package imports, and none of its layers calls.
+    # Modules that the package imports, and none of its layers calls.
     for name in ("torchrec", "torchrec.modules", "torchrec.modules.sorted_index_select"):
         sys.modules.setdefault(name, types.ModuleType(name)).maybe_sorted_index_select = None
     with contextlib.redirect_stdout(sys.stderr):  # which gets what it prints
@@ -84,7 +84,7 @@ def mixed_layer(checkout, halves):
 
 
 def with_kernel(stu, layer, kernel):
-    """What time_layer of layer_peers.py takes for a module: a config and a constructor of layers that run `kernel`."""
+    """Module as time_layer of layer_peers.py takes it: a config and a constructor of layers that run `kernel`."""
 
     def made(config):
         instance = layer(config)

@@ -66,7 +66,7 @@ def sanitizer(memcheck, racecheck):
 
 
 def fitting(report):
-    """Of a report under an override, the rows that it fits, and the names of the others, which are no failure."""
+    """Rows of a report under an override that it fits, and the names of the others, which are not failures."""
     runs = load(report)["runs"]
     refused = {run["name"]: run["failure"]["message"] for run in runs if run.get("failure", {}).get("code") == "unsupported"}
     for sentence in sorted(set(refused.values())):
@@ -162,7 +162,7 @@ UNSAID = {"warps": 0, "activation": "mufu", "lanes_arrive": False, "ping_pong": 
 
 
 def candidate_times(report):
-    """Of each key every timed candidate, in us by the config's place in one list; what a config leaves out is its default."""
+    """Times of candidates by key, in us by the config's place in one list; what a config leaves out is its default."""
     keys = load(report)["keys"]
     places, recorded = {}, []
     for key in keys:
@@ -177,7 +177,7 @@ def candidate_times(report):
 
 
 def emitted(said):
-    """What emitted programs printed: a line "KERNEL: N rows, T ms" each."""
+    """Times that emitted programs printed: a line "KERNEL: N rows, T ms" each."""
     with open(said, encoding="utf-8") as file:
         lines = file.read().splitlines()
     times = dict(match.groups() for line in lines if (match := re.fullmatch(r"(\w+): \d+ rows, ([0-9.]+) ms", line)))

@@ -17,7 +17,7 @@ def load(path):
 
 
 def spread(values):
-    """Of numbers, positive but for differences: how many, the extremes, the median and the geometric mean."""
+    """Statistics of numbers, positive but for differences: count, extremes, median and geometric mean."""
     values = sorted(values)
     if not values:
         return {"cells": 0}

@@ -294,7 +294,7 @@ if step bench; then
   $hstujit bench --grid "$here/grid.json" --cache-dir "$cache" --out "$work/bench.out" || failed=1
   attention_peers "$cache"
   record bench "$work/bench.out" ${peers:+"$peers"} "$output/bench_$day.json" || failed=1
-  # Of deterministic kernels, the choice of the cost model.
+  # Times the cost model's choice of deterministic kernels.
   HSTUJIT_DETERMINISTIC=1 $hstujit bench --grid "$here/grid.json" --cache-dir "$work/deterministic" --out "$work/bench.out" || failed=1
   record deterministic_bench "$work/bench.out" "$output/deterministic_bench_$day.json" || failed=1
 fi

@@ -1,4 +1,4 @@
-// What of fmt 9 is not inline, compiled once (cmake/dependencies.cmake).
+// The parts of fmt 9 that are not inline, compiled once (cmake/dependencies.cmake).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,4 +1,4 @@
-# What is installed where, in components: a machine that serves needs `runtime` alone.
+# Installs files in components: a machine that serves needs `runtime` alone.
 #
 #   runtime     libhstujit.so, libhstujit_bundle.so, shipped tuning records, the licence, the notices of what is linked
 #               into them; the next three have theirs

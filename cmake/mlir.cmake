@@ -53,7 +53,7 @@ endfunction()
 add_library(hstujit_mlir_headers INTERFACE)
 target_include_directories(hstujit_mlir_headers SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 
-# What the dialect, the passes and the emitter use.
+# Archives that the dialect, the passes and the emitter use.
 hstujit_mlir_archives(archives
   MLIRIR MLIRParser MLIRPass MLIRTransforms MLIRTransformUtils MLIRAnalysis MLIRArithDialect MLIRMathDialect MLIRFuncDialect
   MLIRInferIntRangeCommon MLIRInferIntRangeInterface)
@@ -61,7 +61,7 @@ hstujit_llvm_archives(llvm_archives support demangle)
 hstujit_archive_group(hstujit_mlir ${archives} ${llvm_archives})
 target_link_libraries(hstujit_mlir INTERFACE hstujit_mlir_headers)
 
-# What the host backend uses besides: lowering to LLVM, its optimiser, ORC.
+# Archives that the host backend uses besides: lowering to LLVM, its optimiser, ORC.
 if(HSTUJIT_BUILD_HOST)
   hstujit_mlir_archives(archives
     MLIRSCFDialect MLIRMemRefDialect MLIRVectorDialect MLIRLLVMDialect MLIRSCFToControlFlow MLIRArithToLLVM MLIRMathToLLVM

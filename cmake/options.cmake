@@ -1,4 +1,4 @@
-# What is built. Everything else is decided by what the machine has.
+# Options that choose what is built. Everything else is decided by what the machine has.
 option(HSTUJIT_BUILD_TESTS "Build the tests" ON)
 set(HSTUJIT_UNITY "" CACHE STRING
   "For clean builds: whose sources are compiled together where their lists say UNITY, \"tests\" or \"all\"")

@@ -99,7 +99,7 @@ if(HSTUJIT_SANITIZE)
   # Null pointers the address sanitizer finds by itself; with these three, compiling takes half as long again.
   if(HSTUJIT_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize=null,alignment,vptr)
-    # Of clang: functions of a driver are called by types of our own, which say the same.
+    # Clang checks types of called functions; those of a driver are called by types of our own, which are equivalent.
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
       add_compile_options(-fno-sanitize=function)
     endif()

@@ -60,7 +60,7 @@ class Machine {
     return {reinterpret_cast<void*>(address),
             [release = free_](void* memory) { release(reinterpret_cast<Address>(memory)); }};
   }
-  // Of the host. Beside a GPU it is page-locked, so that copies run on their own.
+  // Allocates memory of the host. Beside a GPU it is page-locked, so that copies run on their own.
   Resource allocate_host(std::size_t bytes) const {
     if (!gpu_) return host_memory(bytes);
     void* memory = nullptr;

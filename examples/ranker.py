@@ -1,4 +1,4 @@
-"""What train_ranker.py trains: batches of users, the layer of HSTU in plain PyTorch, and the model."""
+"""Parts of train_ranker.py: batches of users, the layer of HSTU in plain PyTorch, and the model."""
 
 import dataclasses
 
@@ -49,7 +49,7 @@ def make_batch(histories, users, seed):
 
 
 class PlainSTULayer(torch.nn.Module):
-    """What ``hstujit.torch.STULayer`` computes, with the same config, parameters and call.
+    """Computes what ``hstujit.torch.STULayer`` does, with the same config, parameters and call.
 
     Dropout, windows and group norm are left out. Attention pads sequences to the longest of the batch.
     """

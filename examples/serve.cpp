@@ -46,7 +46,7 @@ struct Request {
   Resource q, k, v, offsets;
 };
 
-// What all threads share: ops are made and prepared once, before the first request.
+// Shared by all threads: ops are made and prepared once, before the first request.
 class Model {
  public:
   Model(const Options& options, const Machine& machine)
@@ -80,7 +80,7 @@ class Model {
   api::Op attention_, norm_;
 };
 
-// What a thread has of its own: stream, memory for the largest request, launches, workspace.
+// Resources of one thread: stream, memory for the largest request, launches, workspace.
 class Worker {
  public:
   explicit Worker(const Model& model)
@@ -141,7 +141,7 @@ class Worker {
   api::Tensor rows(const Resource& memory, std::int64_t rows = kSequences * kLongest) const {
     return tensor(memory, api::DataType::bf16, {rows, kWidth});
   }
-  // What differs from request to request.
+  // Sets what differs from request to request.
   void set(std::int64_t count, std::int64_t max_seq_len) {
     const Resource* const memory[] = {&q_, &k_, &v_, &attended_};
     for (int i = 0; i < 4; ++i) attention_.set(by_rows_[i], heads(*memory[i], count));
@@ -158,7 +158,7 @@ class Worker {
   api::Workspace workspace_;
 };
 
-// Of 1 to kSequences histories; the others are empty.
+// Makes a request of 1 to kSequences histories; the others are empty.
 Request make_request(const Machine& machine, std::mt19937& random) {
   Request request;
   request.offsets = machine.allocate_host((kSequences + 1) * sizeof(std::int64_t));

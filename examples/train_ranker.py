@@ -60,7 +60,7 @@ class Ranks:
         return torch.nn.parallel.DistributedDataParallel(model, device_ids=indices)
 
     def from_first(self, make):
-        """What ``make()`` gives in rank 0, in all ranks, which wait for it."""
+        """Returns the result of ``make()`` in rank 0 to all ranks, which wait for it."""
         values = [make() if self.index == 0 else None]
         if self.count > 1:
             dist.broadcast_object_list(values, device=self.device)
@@ -101,7 +101,7 @@ def freeze(config, max_seq_len, dtype, ranks, folder):
 
 @dataclasses.dataclass
 class Curve:
-    """Of one training: a loss and milliseconds for each step, and bytes."""
+    """One training: a loss and milliseconds for each step, and bytes."""
 
     losses: list[float]
     times: list[float]
@@ -139,7 +139,7 @@ def train(model, batches, dtype, ranks):
 
 
 def difference(plain, ours, tolerance, window=WINDOW):
-    """What is wrong with two curves of losses: a sentence, or None where they agree.
+    """Compares two curves of losses: a sentence that says how they differ, or None where they agree.
 
     They do where no mean over ``window`` consecutive steps differs by more than ``tolerance``. Rounding moves the loss
     of a single batch by more, the longer a training goes on.

@@ -36,7 +36,7 @@ run_target() {
 export -f run_target
 printf '%s\0' "${targets[@]}" | xargs -0 -P "$jobs" -I{} bash -c 'run_target {}'
 
-# Of libFuzzer's last line with figures: "#1234 DONE cov: 56 ft: 78 corp: 9/10b ...".
+# Prints a figure of libFuzzer's last line with figures: "#1234 DONE cov: 56 ft: 78 corp: 9/10b ...".
 figure() { grep -aoE "$2" "$build/findings/$1.log" | tail -n 1 | grep -oE '[0-9]+' | tail -n 1; }
 failed=0
 printf '%-16s %12s %10s %8s %8s   %s\n' target executions per_second edges inputs outcome

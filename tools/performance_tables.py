@@ -53,7 +53,7 @@ PRODUCTS = {
     "131072x1024x4096": "131072 × 1024 × 4096", "8192x8192x8192": "8192 × 8192 × 8192", "4096x4096x4096": "4096 × 4096 × 4096",
     "131072x520x1000": "131072 × 520 × 1000", "4096x512x2048": "4096 × 512 × 2048", "300x512x2048": "300 × 512 × 2048",
 }
-# What the names of products say behind their shape, as a pattern.
+# Pattern of the names of products behind their shape.
 KINDS_OF_PRODUCTS = [
     ("`addmm`", ""), ("its gradient of rows", "-dmat1"), ("its gradient of weights", "-dmat2"), ("these three", "|-dmat1|-dmat2"),
     ("that of weights, with the gradient of a bias", "-dmat2-bias"), ("all three of fp32, `tf32`", "-tf32(|-dmat1|-dmat2)"),
@@ -200,7 +200,7 @@ BOTH_PEERS = {"Triton": "speedup", "FBGEMM": "speedup_fbgemm"}
 
 
 def traffic_columns(cell, peers):
-    """Of one direction: ms, its share of the limit, public kernels' times over it, and what the choice without tuning takes over it."""
+    """Columns of one direction: ms, its share of the limit, times of public kernels and of the untuned choice over it."""
     figures = [*peers.values(), "slower_untuned"]
     if not cell:
         return ["–"] * (2 + len(figures))

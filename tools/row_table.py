@@ -64,7 +64,7 @@ def render(path, report):
 
 
 def tuned_of(report):
-    """Of layers, a sentence on what their kernels come from."""
+    """A sentence on where the kernels of layers come from."""
     steps = [step.get("tuned") for row in report["results"] for step in row["steps"]]
     return "All kernels were tuned." if all(steps) else "Some kernels were tuned." if any(steps) else "No kernel was tuned."
 

@@ -38,7 +38,7 @@ SUMMARY_OF_HOST = "The host backend of hstujit: its operators on the CPU"
 
 
 class Mistake(Exception):
-    """What is wrong with the input, as a sentence."""
+    """A mistake in the input, as a sentence."""
 
 
 def project_of(root):
@@ -164,7 +164,7 @@ def stubs(prefix):
 
 
 def native_files(prefix):
-    """What the wheel hstujit has of the installation: files, each once, without links that say the same."""
+    """Files of the installation that the wheel hstujit has, each once, without links that say the same."""
     found = {path for pattern in NATIVE for path in prefix.glob(pattern) if path.is_file()}
     soname = {path for path in found if re.fullmatch(r"libhstujit\.so\.\d+", path.name)}
     found -= {path for path in found if path.name.startswith("libhstujit.so.")} - soname

@@ -19,7 +19,7 @@ class Backoff {
   // others wait for what it finds, another such time at most.
   std::optional<uint64_t> begin();
 
-  // Of several that began before the same failure, one counts.
+  // Counts one of several requests that began before the same failure.
   void failed(uint64_t attempt);
   void worked();
 

@@ -40,15 +40,14 @@ struct RemoteLayer::State {
     misses.emplace(digest);
   }
 
-  // What a look-up says of a request that has failed. What this process has no memory for may be a good entry; all else
-  // is none to it.
+  // Turns a failed request into the status of a look-up. An entry that this process has no memory for may be good; any
+  // other failure is a miss.
   Status miss(std::string_view digest, const Status& status) {
     if (is_system_failure(status)) return status;
     if (status.code() == Code::kNotFound) remember_miss(digest);
     return Status(Code::kNotFound, "the remote cache has no good entry");
   }
-  // What came is no good entry, which is as none: kNotFound. Where it could not be looked at, the remote is not to
-  // blame.
+  // Treats a bad entry as a missing one: kNotFound. Where it could not be looked at, the remote is not to blame.
   Status wrong(const RemoteConnection::Fetched& fetched, const std::string& path, const Status& status) {
     if (is_system_failure(status)) {
       connection.accept(fetched, path);
@@ -94,7 +93,7 @@ struct RemoteLayer::State {
     log.event(LogCategory::kCache, "uploaded", {{"digest", digest}, {"bytes", cubin.size()}});
   }
 
-  // What another machine has timed stays, also where it cannot be read for the moment: then nothing is sent. Two that
+  // Keeps what another machine has timed, also where it cannot be read for the moment: then nothing is sent. Two that
   // send at once may lose one's timings: they are in its directory.
   void upload_record(const TuningRecord& record, const std::string& digest, const std::atomic<bool>& stop) {
     const auto there = find_record(digest, &stop);

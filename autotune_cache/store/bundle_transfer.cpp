@@ -86,7 +86,7 @@ Result<int64_t> export_choices(const CacheLayers& layers, const std::vector<std:
   return count;
 }
 
-// What the directory has found out itself stays: no choice of the bundle is put before another winner of its own.
+// Keeps the directory's own findings: no choice of the bundle is put before another winner of its own.
 Status import_choices(const BundleLayer& bundle, const CacheLayer& user, TuningDatabase& database,
                       ImportReport& report) {
   Status failure;
@@ -199,7 +199,7 @@ Status import_records(const BundleLayer& bundle, const CacheLayer& user, TuningD
     const Result<TuningRecord> before = user.find_record(stored.digest);
     if (before.ok() && *before == stored.record) continue;
     if (is_system_failure(before.status())) return unread(before.status(), user.path(), what);
-    // What was found here counts as the newer finding, its winner among them but for one of few rows.
+    // Findings of this directory count as the newer ones, and so does its winner, unless that is one of few rows.
     TuningRecord joined = stored.record;
     size_t left_out = 0;
     if (before.ok()) {

@@ -59,7 +59,7 @@ std::optional<TuningRecord> TuningDatabase::find(const TuningKey& key, const Usa
 
 TuningRecord TuningDatabase::kept(Found found, Keep keep) {
   if (found.layer->remote() && keep == Keep::kFound) {
-    // What the directory has of this key is no use to the caller: the remote's winner becomes the key's.
+    // The directory's record of this key is of no use to the caller: the remote's winner becomes the key's.
     if (Result<TuningRecord> stored = merge_and_store(found.record); stored.ok()) return std::move(stored).value();
   }
   return std::move(found.record);
@@ -229,7 +229,7 @@ Result<TuningRecord> TuningDatabase::merge_and_store(const TuningRecord& record)
     // It may say more than what would replace it. What this call has written before is kept.
     if (!unread.ok() && attempt > 0 && !displaced_before) return merged;
     if (!unread.ok()) return not_kept(unread.message());
-    // What this call has written, and it has displaced nothing that is not there.
+    // This call has written the record, which lacks nothing of those that it has displaced.
     if (attempt > 0 && stored && !displaced_before && stored->record == merged) return merged;
     if (stored) {
       size_t displaced_out = 0, stored_out = 0;

@@ -15,6 +15,8 @@ namespace hstujit {
 
 namespace {
 
+constexpr std::string_view kMaskTrivial = "kMaskTrivial";
+
 std::string camel_case(std::string_view words) {
   std::string result;
   bool upper = true;
@@ -39,11 +41,14 @@ std::string bool_line(std::string_view name, bool value) {
   return fmt::format("  static constexpr bool {} = {};\n", name, value);
 }
 
-// One line per allowed spelling, in the order in which the field list gives them.
-std::string choice_lines(std::string_view field, std::string_view value, const std::vector<std::string>& choices) {
+// Prints one line per allowed spelling whose constant `user` names, in the order in which the field list gives them.
+std::string choice_lines(std::string_view field, std::string_view value, const std::vector<std::string>& choices,
+                         std::string_view user) {
   std::string text;
-  for (const std::string& choice : choices)
-    text += bool_line(constant_name(field) + camel_case(choice), choice == value);
+  for (const std::string& choice : choices) {
+    const std::string name = constant_name(field) + camel_case(choice);
+    if (names_identifier(user, name)) text += bool_line(name, choice == value);
+  }
   return text;
 }
 
@@ -72,35 +77,39 @@ const char* type_of(const ParamSlot& slot) {
 std::string constant_name(std::string_view field) { return fmt::format("k{}", camel_case(field)); }
 
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
-                               std::optional<bool> mask_trivial, std::string_view operands) {
+                               std::optional<bool> mask_trivial, std::string_view operands, std::string_view user) {
   std::string text = "struct Spec {\n";
-  for (const auto& [name, value] : values.items()) {
-    if (name == "op") continue;
+  for (const auto& [field, value] : values.items()) {
+    if (field == "op") continue;
+    const std::string name = constant_name(field);
+    if (value.is_string()) {
+      const nlohmann::ordered_json choices =
+          choices_in(schema.value(nlohmann::ordered_json::json_pointer("/properties/" + field), Json::object()));
+      text += choice_lines(
+          field, value.get<std::string>(),
+          choices.empty() ? std::vector{value.get<std::string>()} : choices.get<std::vector<std::string>>(), user);
+      continue;
+    }
+    if (!names_identifier(user, name)) continue;
     if (value.is_boolean()) {
-      text += int_line(constant_name(name), value.get<bool>() ? 1 : 0);
+      text += int_line(name, value.get<bool>() ? 1 : 0);
     } else if (value.is_number_integer()) {
       const auto number = value.get<int64_t>();
       if (number < std::numeric_limits<int>::min() || number > std::numeric_limits<int>::max()) {
         return Status(Code::kUnsupported,
-                      fmt::format("parameter {} is {}; generated source holds integers from {} to {}", name,
+                      fmt::format("parameter {} is {}; generated source holds integers from {} to {}", field,
                                   dump_json(value), std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
       }
-      text += int_line(constant_name(name), number);
+      text += int_line(name, number);
     } else if (value.is_number()) {
-      text += double_line(constant_name(name), value.get<double>());
-    } else if (value.is_string()) {
-      const nlohmann::ordered_json choices =
-          choices_in(schema.value(nlohmann::ordered_json::json_pointer("/properties/" + name), Json::object()));
-      text += choice_lines(
-          name, value.get<std::string>(),
-          choices.empty() ? std::vector{value.get<std::string>()} : choices.get<std::vector<std::string>>());
+      text += double_line(name, value.get<double>());
     } else {
       return Status(Code::kUnsupported, fmt::format("parameter {} is a JSON {}; generated source holds integers, "
                                                     "numbers, booleans and texts",
-                                                    name, value.type_name()));
+                                                    field, value.type_name()));
     }
   }
-  if (mask_trivial) text += bool_line("kMaskTrivial", *mask_trivial);
+  if (mask_trivial && names_identifier(user, kMaskTrivial)) text += bool_line(kMaskTrivial, *mask_trivial);
   text += operands;
   return text + "};\n";
 }
@@ -108,17 +117,17 @@ Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohm
 std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user) {
   std::string text = "struct Config {\n";
   for_each_config_field(config, [&](const auto& field, const auto& value) {
-    const std::string name = constant_name(field.name);
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      for (const std::string& choice : split(field.choices, ' ')) {
-        const std::string choice_name = name + camel_case(choice);
-        if (names_identifier(user, choice_name)) text += bool_line(choice_name, choice == value);
-      }
+      text += choice_lines(field.name, value, split(field.choices, ' '), user);
     } else {
+      const std::string name = constant_name(field.name);
       if (names_identifier(user, name)) text += int_line(name, value);
     }
   });
-  for (const auto& [name, value] : derived) text += int_line(constant_name(name), value);
+  for (const auto& [field, value] : derived) {
+    const std::string name = constant_name(field);
+    if (names_identifier(user, name)) text += int_line(name, value);
+  }
   return text + "};\n";
 }
 

@@ -17,15 +17,18 @@ namespace hstujit {
 // "block_m" -> "kBlockM"
 std::string constant_name(std::string_view field);
 
+// Prints what `user`, the text of the kernel, names: what it does not read leaves no trace in its source, whose timings
+// then stay valid for every value of it.
+
 // `values` is a spec's JSON, `schema` its operator's. Integers and booleans become int, other numbers double, exactly;
-// enumerations one bool per spelling that the field allows. `mask_trivial` is there for operators with a mask, and
-// `operands` are further members (operand_printer.h).
+// enumerations one bool per spelling that the field allows. `mask_trivial` exists for operators with a mask, and
+// `operands` are further members (operand_printer.h), which are printed whole.
 // kUnsupported for a parameter that is none of these, or an integer that an int does not hold.
 Result<std::string> print_spec(const nlohmann::ordered_json& values, const nlohmann::ordered_json& schema,
-                               std::optional<bool> mask_trivial, std::string_view operands = {});
-// The fields of which `user`, the text of the instruction wrappers and the operator's templates, names a constant, and
-// all of `derived`: a field that a template does not read leaves no trace in its source.
+                               std::optional<bool> mask_trivial, std::string_view operands, std::string_view user);
+// The fields of `config`, and `derived` after them.
 std::string print_config(const KernelConfig& config, const Constants& derived, std::string_view user);
+
 std::string print_params(const std::vector<ParamSlot>& slots);
 
 }  // namespace hstujit

@@ -103,7 +103,7 @@ bool mentions(std::string_view text, std::string_view name) {
   return false;
 }
 
-// What the program is told, and the batch that it makes of it.
+// The program's arguments, and the batch that it makes of them.
 struct Command {
   const char* usage;
   const char* batch;
@@ -179,7 +179,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  return 1;\n"
       "}}\n",
       plan.kernel_name, print_shared_memory(plan), print_launch(plan), print_clusters(signature, plan));
-  // Of an integer that the launch does not need, compilers would say that nobody reads it.
+  // Compilers would warn that nobody reads an integer that the launch does not need.
   for (const Argument& argument : signature) {
     if (argument.kind == ArgumentKind::kTensor || mentions(rest, argument.name))
       text += declare_argument(signature, argument);

@@ -38,8 +38,8 @@ DeviceType device_type(DataType type) {
 
 bool is_real(DataType type) { return type != DataType::kInt32 && type != DataType::kInt64; }
 
-// What a launch gets where a signature says no more than a name and a type. Whatever is not in this table is a member
-// of the program's `struct Chosen`, for its user to change:
+// Values that a launch gets where a signature has no more than a name and a type. A value that is not in this table is
+// a member of the program's `struct Chosen`, for its user to change:
 //
 //   symbol    L                 rows of the batch
 //             B                 its sequences

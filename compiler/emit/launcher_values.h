@@ -1,5 +1,5 @@
-// What the program around a kernel passes to it: text of C++ expressions and declarations, from the signature and the
-// plan. Names are those of launcher_support.cpp.
+// Arguments that the program around a kernel passes to it: text of C++ expressions and declarations, from the signature
+// and the plan. Names are those of launcher_support.cpp.
 #pragma once
 
 #include <string>

@@ -59,7 +59,7 @@ class FoundRows {
     return text;
   }
 
-  // Of the index function, whose results are variables of their names.
+  // Prints a call of the index function, whose results are variables of their names.
   std::string call() const {
     mlir::func::FuncOp index = functions_.index;
     std::vector<std::string> arguments = {"params", "sequence", "position"}, names;
@@ -85,7 +85,7 @@ class FoundRows {
 std::string print_missing(const RowInterface& interface) {
   std::string text =
       "\n"
-      "  // What an element of an input is where its tensor has no such row.\n"
+      "  // Value of an element of an input where its tensor has no such row.\n"
       "  static __device__ __forceinline__ float missing(const Params& params, int input) {\n";
   const std::vector<RowOperand> rows = interface.inputs_of(RowOperandKind::kRow);
   for (size_t i = 0; i < rows.size(); ++i) {

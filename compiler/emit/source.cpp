@@ -132,13 +132,15 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const FamilyText own, print_family(module, spec, direction, activation));
   const std::string& body = own.body;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants, print_spec(spec.to_json(), schema, mask_trivial, own.members));
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
                                             wrappers + "\n" + body + scores));
-  const std::string user = wrappers + "\n" + flat.own;
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, user + body));
+  const std::string template_text = wrappers + "\n" + flat.own;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
+  const std::string user = own.members + regions + body + template_text;
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string constants,
+                           print_spec(spec.to_json(), schema, mask_trivial, own.members, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;

@@ -55,7 +55,7 @@ class Binder : public FoldingBuilder {
     return are_opposite(a, operand(b, 1)) ? operand(b, 0) : Term();
   }
 
-  // Of a boolean that is no constant, by way of its operands.
+  // Negates a boolean that is not a constant, by way of its operands.
   Term negation(Term a) {
     const Operator op = node(a).op;
     const Term left = operand(a, 0), right = operand(a, 1);

@@ -18,7 +18,8 @@ struct Interval {
   bool is_point() const { return low == high; }
 };
 
-// Of one thread; keeps the place for values. The expression must outlive it. `values` has one of each symbol.
+// Evaluates for one thread, and keeps the memory for values. The expression must outlive it. `values` has one of each
+// symbol.
 class ExpressionEvaluator {
  public:
   explicit ExpressionEvaluator(const Expression& expression);
@@ -26,7 +27,7 @@ class ExpressionEvaluator {
   int64_t at(std::span<const int64_t> values);
   // Contains the value at every point of the intervals.
   Interval over(std::span<const Interval> values);
-  // Of any node, after over().
+  // Bounds of any node, after over().
   const Interval& interval_of(int node) const { return intervals_[static_cast<size_t>(node)]; }
 
  private:
@@ -35,7 +36,7 @@ class ExpressionEvaluator {
   std::vector<Interval> intervals_;
 };
 
-// What the nodes of two operands are made of, for other evaluations.
+// The rules of nodes with two operands, for other evaluations.
 int64_t evaluate_point(Operator op, int64_t a, int64_t b, int64_t c);
 Interval evaluate_interval(Operator op, const Interval& a, const Interval& b, const Interval& c);
 

@@ -30,7 +30,7 @@ enum class Function : uint8_t {
   kHardswish,
 };
 
-// What the result of kInt is limited to, so that sums and multiples of it fit into 32 bits. NaN becomes the least.
+// Bound of the result of kInt, so that sums and multiples of it fit into 32 bits. NaN becomes the least.
 inline constexpr int64_t kLargestInt = int64_t{1} << 20;
 
 struct FunctionInfo {

@@ -17,8 +17,8 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// Of one thread; keeps the place for values. The expression must outlive it and be one of bind_symbols(), since
-// booleans are known by where they may hold, and so none can be negated.
+// Solves for one thread, and keeps the memory for values. The expression must outlive it and be one of bind_symbols(),
+// since booleans are known by where they may hold, and so none can be negated.
 //
 // Every value for which the expression holds somewhere is in a span. Integers are followed as lines in the symbol, so
 // spans are exact as far as sums, differences, multiples, maxima and minima of lines are compared, and comparisons that

@@ -29,15 +29,15 @@ const std::vector<OperatorDigest>& operator_digests();
 
 // 64 hexadecimal digits each.
 //
-// Of all skeletons and operators. Libraries and programs of one build compare theirs when one opens the other: equal
-// ones have every kernel_generator() in common, and every field of a spec.
+// Digest of all skeletons and operators. Libraries and programs of one build compare theirs when one opens the other:
+// equal ones have every kernel_generator() in common, and every field of a spec.
 std::string_view generator_digest();
 // kNoCompiler when `found`, which `what` says of itself, is another one. Empty: it says none.
 Status check_generator(std::string_view what, std::string_view found);
-// Of the kernels of one operator by the skeleton with that entry file. One of which the build knows nothing, such as a
-// test's, has the digest of all.
+// Digest of the kernels of one operator by the skeleton with that entry file. A skeleton that the build does not know,
+// such as a test's, has the digest of all.
 std::string kernel_generator(std::string_view op, std::string_view entry);
-// Of what the cost model says of them; empty of a skeleton of which the build knows nothing.
+// Digest of the cost model's code for them; empty for a skeleton that the build does not know.
 std::string_view estimates_digest(std::string_view entry);
 
 std::string_view library_version();  // "0.1.0"

@@ -1,5 +1,5 @@
-// What decides the CUDA source of each skeleton and each operator, as digests over a source tree. Run at build time
-// (digest_program.cpp); tests run it over trees with edits.
+// Sources that decide the CUDA source of each skeleton and each operator, as digests over a source tree. Run at build
+// time (digest_program.cpp); tests run it over trees with edits.
 //
 // Files are found by following includes, so that no list has to be kept:
 //   - of a skeleton, which is a kernel.cuh below templates/ with its kernel.cpp: both, and the shared part of the

@@ -1,4 +1,4 @@
-// What a launch was given, checked against the operator's signature.
+// Arguments of a launch, checked against the operator's signature.
 #pragma once
 
 #include <cstdint>

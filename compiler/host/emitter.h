@@ -81,7 +81,7 @@ class Emitter : public Ops {
   void clear(ScratchMatrix matrix, Value rows);
   // Copies `count` rows of `from` into `to`, and sets the rows from there to `padded_count` to zero.
   void copy_rows(const TensorRows& from, Value count, Value padded_count, ScratchMatrix to);
-  // What a row of a matrix is multiplied by (fp32).
+  // Factor of a row of a matrix (fp32).
   using RowFactor = std::function<Value(Value row)>;
   // Writes `count` rows of `from`, times the factor of each, each value rounded once.
   void write_rows(ScratchMatrix from, const RowFactor& factor, const TensorRows& to, Value count);

@@ -5,7 +5,7 @@
 
 namespace hstujit {
 
-// Of elements `element`, `element` + 1, ..., one in each lane; all arguments are indices.
+// Draws numbers for elements `element`, `element` + 1, ..., one in each lane; all arguments are indices.
 mlir::Value emit_philox_uniform(Emitter& emit, mlir::Value seed, mlir::Value offset, mlir::Value element);
 
 }  // namespace hstujit

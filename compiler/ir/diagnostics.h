@@ -19,7 +19,7 @@ class DiagnosticCollector {
           return mlir::success();
         }) {}
 
-  // What was reported, as a failure of `what`. kInternal: a spec that was accepted must compile.
+  // Returns the reported errors as a failure of `what`. kInternal: a spec that was accepted must compile.
   Status error(std::string_view what) const {
     return Status(Code::kInternal, std::string(what) + " failed: " + (text_.empty() ? "no reason was given" : text_));
   }

@@ -1,5 +1,5 @@
-// What builders of the gemm family write: hstu.gemm, whose epilogue makes an element of the result of one of the
-// product.
+// Functions by which builders of the gemm family write IR: hstu.gemm, whose epilogue makes an element of the result of
+// one of the product.
 #pragma once
 
 #include <functional>

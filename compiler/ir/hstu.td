@@ -39,8 +39,8 @@ def Hstu_AttentionOp : Hstu_Op<"attention", [IsolatedFromAbove]> {
   }];
 }
 
-// What an operand of hstu.row is to a row. An output is a row or a sum, an input anything but a sum. Rows are those gone
-// through, or found by the operator's index.
+// Kinds of operands of hstu.row. An output is a row or a sum, an input anything but a sum. Rows are those gone through,
+// or found by the operator's index.
 def Hstu_OperandKind : I32EnumAttr<"OperandKind", "what an operand is to a row", [
     I32EnumAttrCase<"Row", 0, "row">,              // (L, width): each row has its own
     I32EnumAttrCase<"Vector", 1, "vector">,        // (width): all rows have the same
@@ -191,12 +191,12 @@ def Hstu_ReadOp : Hstu_Op<"read", [Pure]> {
     (`differentiable` $differentiable^)? `:` type($value) attr-dict
   }];
   let extraClassDeclaration = [{
-    // Of an operand kind's name.
+    // Compares the kind with a name.
     bool is_of(std::string_view kind) { return std::string_view(getKind()) == kind; }
   }];
 }
 
-// What an index reads. Tensors and arguments are those of the launch, by name.
+// Reads an element of a tensor of the launch, for an index. Tensors and arguments are those of the launch, by name.
 def Hstu_ElementOp : Hstu_Op<"element", [Pure]> {
   let summary = "an element of a tensor of integers; of an index that it does not have, that of the nearest";
   let arguments = (ins StrAttr:$tensor, Index:$index);

@@ -1,4 +1,5 @@
-// What builders of the row family write: hstu.row with the operands of a RowSpec, and the body value by value.
+// Functions by which builders of the row family write IR: hstu.row with the operands of a RowSpec, and the body value
+// by value.
 #pragma once
 
 #include <optional>

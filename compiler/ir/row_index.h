@@ -1,5 +1,5 @@
-// What builders of the row family write where rows are those of sequences: the index of hstu.row, which finds for the
-// row that is gone through its rows of other tensors.
+// Functions by which builders of the row family write IR where rows belong to sequences: the index of hstu.row, which
+// finds for the row that is gone through its rows of other tensors.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class RowIndex {
   Ops& ops() { return ops_; }
 
   Value sequence() const { return block_.getArgument(0); }
-  // Of the row among those of its sequence.
+  // Position of the row among those of its sequence.
   Value position() const { return block_.getArgument(1); }
 
   Value element(std::string_view tensor, Value index);
@@ -40,7 +40,7 @@ class RowIndex {
   // The nearest of the rows that the operand's tensor has.
   Value clamped(Value row, std::string_view operand);
 
-  // What the index finds for an operand.
+  // Sets the row that the index finds for an operand.
   void find(std::string_view operand, Value row) { found_[std::string(operand)] = row; }
   const std::map<std::string, Value, std::less<>>& found() const { return found_; }
 

@@ -11,7 +11,7 @@
 
 namespace hstujit {
 
-// What the score region of hstu.attention takes. All but x and the scalars are indices.
+// Arguments of the score region of hstu.attention. All but x and the scalars are indices.
 struct ScoreArguments {
   mlir::Value x;                               // the raw dot product
   mlir::Value row, col, n, t;                  // as of the mask

@@ -39,8 +39,8 @@ struct CompileOutput {
   double compile_ms = 0;
 };
 
-// What is passed to NVRTC: compile_options() of compiler/plan/compile_options.h, which are part of every cache key, and
-// the request for a resource report, which changes no byte of the cubin.
+// Options that are passed to NVRTC: compile_options() of compiler/plan/compile_options.h, which are part of every cache
+// key, and the request for a resource report, which changes no byte of the cubin.
 std::vector<std::string> nvrtc_options(const CompileInput& input);
 
 // Reads resources and rejects from the cubin and the log of an output. An error where the cubin lacks a kernel of the

@@ -1,4 +1,5 @@
-// What a compiled kernel uses, read from the assembler's log and from the cubin itself, and why it must not be used.
+// Resources that a compiled kernel uses, read from the assembler's log and from the cubin itself, and why it must not
+// be used.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +46,8 @@ std::vector<std::string> log_warnings(std::string_view log);
 // kNotFound when the cubin defines no kernel `entry`; kCompileFailed when the bytes are no cubin.
 Result<Resources> resources_from_cubin(std::string_view cubin, std::string_view entry);
 
-// What both say together: the log's figures where it has them, else the cubin's. Of several kernels each figure is that
-// of the worst. The cubin must define all `entries`: kCompileFailed, with the kernels that it does define, otherwise.
+// Merges both reports: the log's figures where it has them, else the cubin's. Of several kernels each figure is that of
+// the worst. The cubin must define all `entries`: kCompileFailed, with the kernels that it does define, otherwise.
 Result<Resources> merged_resources(std::string_view cubin, std::string_view log,
                                    const std::vector<std::string>& entries);
 

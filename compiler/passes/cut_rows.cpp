@@ -127,7 +127,8 @@ class Cutter {
     statistics_.resize(depths_.rounds());
     for (auto sum : body_.getOps<hstu::ReduceOp>()) sums_[depths_.of(sum) - 1].push_back(sum);
 
-    // What elements take of the row, then, from the last round back, what statistics take of earlier ones.
+    // Cuts values that elements take of the row, then, from the last round back, those that statistics take of earlier
+    // ones.
     auto end = mlir::cast<hstu::YieldOp>(body_.getTerminator());
     need(elements_of(end.getValues()));
     for (const auto& sums : sums_) need(elements_of(operands_of(sums)));
@@ -169,7 +170,7 @@ class Cutter {
     return Slice(statistics_[round].getArrayRef(), known);
   }
 
-  // What a function takes of the row becomes a statistic, but for the sums of the round that it ends.
+  // Makes a statistic of each value that a function takes of the row, but for the sums of the round that it ends.
   void need(const Slice& slice, unsigned ended = 0) {
     for (const Value value : slice.arguments()) {
       const unsigned depth = depths_.of(value);

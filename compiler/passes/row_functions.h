@@ -40,7 +40,7 @@ struct RowFunctions {
 
   // Names of all statistics, in the order of the rounds.
   std::vector<std::string> statistics() const;
-  // Of the round with the most.
+  // Number of sums of the round with the most.
   unsigned max_sums() const;
 };
 
@@ -58,7 +58,7 @@ llvm::DenseSet<mlir::Operation*> operations_of(const RowFunctions& functions, co
 // Says that an argument of a function is a random number.
 void set_row_random(mlir::func::FuncOp function, unsigned argument, const RowRandom& random);
 
-// Those of a module that the passes have been over; none of a module without hstu.row.
+// Finds the functions in a module after the passes; none in a module without hstu.row.
 RowFunctions find_row_functions(mlir::ModuleOp module);
 
 }  // namespace hstujit

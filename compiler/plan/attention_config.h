@@ -1,4 +1,4 @@
-// What the skeletons of the attention family let the tuner vary.
+// Parameters of the attention family's skeletons that the tuner varies.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What device code calls a data type of tensors.
+// Names of data types in device code.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ constexpr std::string_view element_struct(DataType dtype) {
   return dtype == DataType::kBf16 ? "Bf16" : dtype == DataType::kFp16 ? "Fp16" : "Fp32";
 }
 
-// What pointers to it point at: fp32 and integers as they are, 16-bit floats as their bits.
+// Type that pointers to a tensor's elements point at: fp32 and integers as they are, 16-bit floats as their bits.
 constexpr std::string_view pointed_at(DataType dtype) {
   switch (dtype) {
     case DataType::kFp32:

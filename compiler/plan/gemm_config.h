@@ -1,4 +1,4 @@
-// What the skeletons of the gemm family let the tuner vary.
+// Parameters of the gemm family's skeletons that the tuner varies.
 #pragma once
 
 #include <cstdint>

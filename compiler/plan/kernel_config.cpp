@@ -24,7 +24,7 @@ std::vector<KernelConfig::Tunables> defaults_of_families() {
   }(std::make_index_sequence<std::variant_size_v<Tunables>>());
 }
 
-// Of the fields that `changed` says yes to.
+// Lists the fields for which `changed` is true.
 template <typename Changed>
 Json write(const KernelConfig& config, const Changed& changed) {
   Json json = Json::object();
@@ -59,7 +59,7 @@ std::string words(std::string_view name, int64_t value) { return fmt::format("{}
 std::string words(std::string_view name, bool value) { return value ? std::string(name) : fmt::format("no {}", name); }
 std::string words(std::string_view, const std::string& value) { return value; }
 
-// What is written first, for short; those fields are at their defaults in `said` then.
+// Writes the fields that come first, in short form; those fields are at their defaults in `said` then.
 template <typename Tile>
   requires requires(Tile tile) { tile.block_m; }
 std::string tile_words(const Tile& config, Tile& said) {

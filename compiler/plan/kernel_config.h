@@ -44,7 +44,7 @@ struct KernelConfig {
   bool operator==(const KernelConfig&) const = default;
 
   Family family() const { return static_cast<Family>(tunables.index()); }
-  // Those of one family, which this config must be of.
+  // Tunables of one family, to which this config must belong.
   AttentionConfig& attention() { return std::get<AttentionConfig>(tunables); }
   const AttentionConfig& attention() const { return std::get<AttentionConfig>(tunables); }
   RowConfig& row() { return std::get<RowConfig>(tunables); }
@@ -66,11 +66,11 @@ nlohmann::ordered_json to_json(const KernelConfig& config);
 // this build does not have: its name says which fields there are.
 // `path` stands in front of the fields in sentences.
 Result<KernelConfig> parse_kernel_config(const nlohmann::ordered_json& json, const std::string& path = "config");
-// What can be said of some fields of a config before anybody knows whose they replace: that each is a field, of the
-// family of the skeleton where that is among them, and has a value that it may have. kInvalidConfig with a line for
-// each that is wrong.
+// Checks some fields of a config before it is known which config they change: that each is a field, of the family of
+// the skeleton where that is among them, and has a value that it may have. kInvalidConfig with a line for each that is
+// wrong.
 Status check_config_fields(const nlohmann::ordered_json& json, const std::string& path);
-// What cache keys and tuning records know a config by: JSON of the skeleton and of the fields that differ from their
+// Text of a config in cache keys and tuning records: JSON of the skeleton and of the fields that differ from their
 // defaults. A field that is added later leaves the text of every older config as it was; for the same reason a default
 // never changes.
 std::string key_text(const KernelConfig& config);

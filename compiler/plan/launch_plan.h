@@ -119,7 +119,7 @@ GridFactor scalar_factor(int argument, int64_t divisor);
 // ceil((size of the tensor's first dimension + bias) / divisor)
 GridFactor size_factor(int argument, int64_t divisor = 1, int64_t bias = 0);
 
-// What a kernel gets of an argument of the signature: its first dimension where `kind` is about one.
+// Slot by which a kernel gets an argument of the signature: its first dimension where `kind` is about one.
 ParamSlot argument_slot(const Signature& signature, std::string name, ParamSlot::Kind kind, std::string_view argument,
                         std::string type = {});
 

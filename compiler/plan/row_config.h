@@ -1,4 +1,4 @@
-// What the skeleton of the row family lets the tuner vary.
+// Parameters of the row family's skeletons that the tuner varies.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the skeleton of the scan family lets the tuner vary.
+// Parameters of the scan family's skeleton that the tuner varies.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace hstujit {
 
-// What a caller asks of a kernel besides the right answer.
+// Requirements of a caller besides the right answer.
 struct Restriction {
   bool deterministic = false;  // Skeleton::deterministic
 };

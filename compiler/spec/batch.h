@@ -28,7 +28,8 @@ int64_t batch_sequences(const Instance& instance);
 // Whether the config says which lengths its sequences have; drawn as by default they say nothing of a model.
 bool has_given_lengths(const Instance& instance);
 
-// What make_lengths gives, counted without keeping it: a config may ask for more sequences than there is memory for.
+// Counts the rows that make_lengths gives without keeping them: a config may ask for more sequences than there is
+// memory for.
 BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_rows = kAllRows);
 
 // The leading sequences of the instance's batch that have at most `max_rows` rows together; the one that crosses it is

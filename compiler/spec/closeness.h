@@ -37,7 +37,7 @@ struct Closeness {
   bool good() const { return mistake.empty(); }
 };
 
-// Of one call. What it is given must outlive it.
+// Compares the results of one call. Its arguments must outlive it.
 class ReferenceComparison {
  public:
   static constexpr double kSequenceSlack = 4;
@@ -75,7 +75,7 @@ class ReferenceComparison {
   using Reader = std::function<void(size_t begin, std::span<double> to)>;
 
   Closeness judge(size_t index, const Reader& read);
-  // Of each range.
+  // Sums of squares of each range.
   std::vector<Squares> squares(size_t index, const Reader& read, const std::vector<Range>& ranges) const;
   Squares squares(size_t index, const Reader& read, const Range& range) const;
   Norms norms(size_t index, const Squares& squares) const;

@@ -40,8 +40,8 @@ std::string name_in(const std::string& entry, const std::string& path) {
   return rest.substr(0, rest.find_first_of(".["));
 }
 
-// What is wrong with a default is said once, of the default: as the first entry that takes it has it, since operators
-// that allow the same say it otherwise.
+// Reports a mistake in a default once, in the words of the first entry that takes it, since operators that allow the
+// same values describe them differently.
 class DefaultsToldOnce {
  public:
   // `path` is that of the entry.

@@ -23,7 +23,7 @@ Status value_error(const std::string& path, const Json& value, std::string_view 
 // type.
 Status choice_error(const Json& json, const FieldRules& rules, const std::string& path, const Json& example);
 
-// What is shown of a path with a name that nobody knows, which may be of any length.
+// Bytes that are shown of a path with an unknown name, which may be of any length.
 inline constexpr size_t kLongestUnknownName = 120;
 
 // Each name of the object that is not among `allowed` is a mistake, with those that it may stand for. False, and a
@@ -49,7 +49,7 @@ inline Json write_field(MatmulPrecision value) { return std::string(to_string(va
 // Whether a value obeys the rules; enumerations and texts by their spelling.
 bool allowed_by(const FieldRules& rules, const Json& value);
 
-// What the rules allow, in words, with the field's doc.
+// Describes what the rules allow, with the field's doc.
 std::string describe_rules(const FieldRules& rules, const Json& example);
 
 // JSON Schema of one field; `initial` gives the type and, unless the field is required, the default.

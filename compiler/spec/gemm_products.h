@@ -43,12 +43,12 @@ inline double gemm_element(const GemmFactor& factor, const HostTensor& tensor, c
       .reals[factor.transposed ? place_in(tensor, product, column, row) : place_in(tensor, product, row, column)];
 }
 
-// What the epilogue reads for an element of the result, in the order of the interface.
+// Values that the epilogue reads for an element of the result, in the order of the interface.
 std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,
                                   const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
                                   int64_t column);
 
-// What sums of columns, the second result of such a call, are multiplied by.
+// Factor of sums of columns, the second result of such a call.
 double column_scale(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values);
 
 // A tensor as the second result of such a call: an element of what `sum` makes of the terms of a column's sum.

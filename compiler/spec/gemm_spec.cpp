@@ -7,7 +7,7 @@ namespace hstujit {
 
 namespace {
 
-// Of tensors with so many rows and columns, behind an axis of sequences where they have no rows of those.
+// Shape of tensors with so many rows and columns, behind an axis of sequences where they have no rows of those.
 std::vector<Dimension> shape_of(const GemmInterface& gemm, int64_t rows, int64_t columns) {
   const Dimension all = gemm.per_sequence() ? Dimension::jagged(std::string(kSequenceAxis), "seq_offsets")
                                             : Dimension::of(std::string(kSequenceAxis));
@@ -22,7 +22,7 @@ std::vector<Dimension> shape_of(const GemmInterface& gemm, const GemmFactor& fac
   return factor.transposed ? shape_of(gemm, columns, rows) : shape_of(gemm, rows, columns);
 }
 
-// Of a value for each of so many columns.
+// Shape of a value for each of so many columns.
 std::vector<Dimension> vector_shape(const GemmInterface& gemm, int64_t columns) {
   std::vector<Dimension> shape = {Dimension::constant(columns)};
   if (gemm.per_sequence()) shape.insert(shape.begin(), Dimension::of("B"));

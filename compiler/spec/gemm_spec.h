@@ -1,6 +1,6 @@
-// What the operators of the gemm family have in common: a product of two matrices, one of whose three extents is the
-// number of rows L, and an epilogue that makes an element of the result of one of the product. Or one such product for
-// each sequence, of its rows.
+// Common base of the gemm family's operators: a product of two matrices, one of whose three extents is the number of
+// rows L, and an epilogue that makes an element of the result of one of the product. Or one such product for each
+// sequence, of its rows.
 //
 // An operator (compiler/spec/gemm_operator.h) says which matrices are multiplied and which operands its epilogue has;
 // signature, work and bounds follow here, drawn inputs and the reference in gemm_reference.h, and the kernels from the

@@ -1,4 +1,4 @@
-// What rounding may do to the results of a product: the variance of each element's error, from the roundings that
+// Effects of rounding on the results of a product: the variance of each element's error, from the roundings that
 // docs/numerics.md lists, with its formulas of products and of running sums.
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op
   };
   const HostTensor &a = value_of(gemm.a.name).tensor, &b = value_of(gemm.b.name).tensor;
   const int64_t n = gemm.n;
-  // Of sequences that have products of their own, else of all together.
+  // Rows of each sequence that has a product of its own, else of all together.
   std::vector<int64_t> rows;
   if (gemm.per_sequence()) {
     const std::vector<int64_t>& offsets = value_of("seq_offsets").tensor.integers;

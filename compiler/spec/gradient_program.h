@@ -24,7 +24,7 @@ class GradientProgram final : public ProgramSpec {
   // The forward direction of one other operator, whose arguments are called otherwise.
   GradientProgram(OpSpecPtr spec, const std::map<std::string, ProgramValue>& operands);
 
-  // Those of the first step: a gradient is never looked up by its own name.
+  // Name of the first step's operator: a gradient is never looked up by its own name.
   std::string_view op() const override;
   nlohmann::ordered_json to_json() const override;
 };

@@ -21,7 +21,7 @@ class InstanceEntry {
 
   using Members = std::vector<Member>;
 
-  // Those of an object of defaults that some entry may take.
+  // Finds the members of an object of defaults that some entry may take.
   static Members defaults_of(const Json& defaults);
 
   explicit InstanceEntry(const Json& own, const Members& defaults = {});

@@ -30,7 +30,7 @@ std::vector<std::string_view> find_instance_fields(std::string_view op) {
   return names;
 }
 
-// What `find` says of an operator, which is asked once: to look at all of them takes milliseconds, and most processes
+// Keeps the result of `find` for each operator, which is asked once: all of them take milliseconds, and most processes
 // have a few.
 template <typename Names>
 class ByOperator {

@@ -11,7 +11,7 @@
 
 namespace hstujit {
 
-// What entries have in common is read once and shared: a default, however many entries take it, and a file of lengths,
+// Reads common parts of entries once and shares them: a default, however many entries take it, and a file of lengths,
 // however many name it.
 class InstanceReader {
  public:
@@ -33,7 +33,7 @@ class InstanceReader {
   template <typename T>
   using KnownValues = std::map<const Json*, Known<T>>;
 
-  // What read(json, place, mistakes) gives for the entry's member of that name, which it has.
+  // Returns read(json, place, mistakes) of the entry's member of that name, which must exist.
   template <typename T, typename Read>
   T read_once(KnownValues<T>& known, const InstanceEntry& entry, std::string_view name, const std::string& place,
               Mistakes& mistakes, const Read& read);

@@ -30,7 +30,7 @@ class JsonPlaces {
   // `text` is one that parse_json_text has accepted, comments and all. (Any other is read without harm.)
   JsonPlaces(std::string_view text, const std::set<std::string>& paths);
 
-  // Of a value that the text lacks, the place of the innermost one around it that is there.
+  // Finds the place of a value, or, where the text lacks it, of the innermost one around it.
   JsonPlace of(std::string_view path) const;
 
   // The values that are wanted, and those around them, by the steps of their paths: "ops", "[2]" and "heads". A name

@@ -1,5 +1,5 @@
-// What is wrong in a JSON text. A reader that takes a Mistakes goes on after each of them, so that whoever wrote the
-// text hears of all of them at once.
+// Mistakes in a JSON text. A reader that takes a Mistakes goes on after each of them, so that whoever wrote the text
+// hears of all of them at once.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class Mistakes {
   static constexpr size_t kReported = 20;
 
   void add(Mistake mistake);
-  // Those of another reader, after the ones that are here.
+  // Appends the mistakes of another reader.
   void add(Mistakes&& others);
   // Adds what failed; whether nothing did.
   bool check(const std::string& path, const Status& status);

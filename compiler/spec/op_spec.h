@@ -39,7 +39,7 @@ struct Lengths {
   int64_t total_rows(std::string_view axis = kSequenceAxis) const;  // sum of rows_of
 };
 
-// What a sequence of a generated call has: rows of L, and those of the operator's other axes, by symbol.
+// Rows of a sequence of a generated call: rows of L, and those of the operator's other axes, by symbol.
 struct GeneratedRows {
   int64_t rows = 0;
   std::vector<std::pair<std::string, int64_t>> others = {};
@@ -48,7 +48,7 @@ struct GeneratedRows {
 // Where sequences of so many rows begin, one after the other, and where the last one ends.
 std::vector<int64_t> offsets_of(const std::vector<int64_t>& rows);
 
-// What one call must do at least: for ceilings and ratios in reports.
+// Least work of one call: for ceilings and ratios in reports.
 struct Work {
   double flops = 0;  // multiply and add counted separately, valid (row, column) pairs only
   double bytes = 0;  // every input read once, every output written once
@@ -101,7 +101,7 @@ class OpSpec {
   };
   virtual std::vector<TunedAlike> tuned_alike() const { return {}; }
 
-  // Of a sequence for which `drawn` rows were drawn.
+  // Rows of a sequence for which `drawn` rows were drawn.
   virtual GeneratedRows generated_rows(int64_t /*sequence*/, int64_t drawn, int64_t /*max_seq_len*/) const {
     return {drawn};
   }
@@ -111,7 +111,7 @@ class OpSpec {
   // Largest allowed ||out - ref|| / ||ref|| for this dtype and direction (docs/ops.md, "Numerics").
   virtual double error_bound(Direction direction) const = 0;
 
-  // What results are checked with. These three look up the reference of the operator in a table of the build
+  // Data and bounds for checks of results. These three look up the reference of the operator in a table of the build
   // (reference.h), so a program that calls none of them links no reference.
 
   // Random inputs for the given lengths, rounded to the spec's data type; outputs are left empty.

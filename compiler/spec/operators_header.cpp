@@ -41,7 +41,7 @@ bool is_data_type(const Json& rules) {
 // One of a few names, or an expression.
 bool is_expression(const Json& rules) { return rules.contains("anyOf") && is_enumeration(rules); }
 
-// What an operator is made of, in the order of its fields.
+// Lists the members of an operator's struct, in the order of its fields.
 Json members_of(std::string_view op) {
   Json members = operator_schema(op)["properties"];
   const std::vector<std::string_view>& own = instance_field_names(op);

@@ -51,8 +51,8 @@ struct Program {
   bool is_temporary(int index) const { return index >= static_cast<int>(arguments.size()); }
 };
 
-// What a step calls one of its arguments elsewhere: a value by that name, or a part of it as ProgramOperand has them,
-// or, where it has no name, a number.
+// Value of an argument of a step in the program: a value by that name, or a part of it as ProgramOperand has them, or,
+// where it has no name, a number.
 struct ProgramValue {
   std::string name;
   int64_t first_column = -1;  // -1: all of it
@@ -83,7 +83,7 @@ class ProgramBuilder {
   // One of rows of sequences, which begin where `offsets` says.
   ProgramBuilder& matrix(ArgumentRole role, std::string name, DataType dtype, int64_t columns, std::string offsets,
                          std::string_view doc);
-  // What L is of the temporaries and of steps without sequences that follow: L, until something else is said.
+  // Sets L of the temporaries and of steps without sequences that follow; it is L before the first call.
   ProgramBuilder& rows(Dimension rows);
   // Values of which steps take one of the first axis have so many.
   ProgramBuilder& stacked(int64_t count);
@@ -98,7 +98,7 @@ class ProgramBuilder {
   Program finish();
 
  private:
-  // Of steps, with values by name until all arguments are known.
+  // Steps, with values by name until all arguments are known.
   std::vector<ProgramStep> steps_;
   std::vector<std::vector<ProgramValue>> values_;
   std::vector<std::string> workspaces_;  // empty: of its own

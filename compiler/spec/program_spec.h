@@ -38,7 +38,7 @@ class ProgramSpec : public OpSpec {
  private:
   // Steps of one spec have one name in both directions, and those of different specs have different ones.
   void name_steps();
-  // Of the direction that every program has.
+  // Steps of the direction that every program has.
   const std::vector<ProgramStep>& steps() const;
 
   Program forward_;

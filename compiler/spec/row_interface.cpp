@@ -24,7 +24,7 @@ RowOperandKind gradient_kind(RowOperandKind kind) {
   return kind == RowOperandKind::kGroupVector ? RowOperandKind::kGroupSum : kind;
 }
 
-// What a gradient is of; the texts stay, and there are as many as operators have operands.
+// Documents the gradient of an operand. Texts are kept; there are as many as operators have operands.
 std::string_view gradient_doc(const RowOperand& of) {
   static std::mutex mutex;
   static auto* const texts = new std::set<std::string>;

@@ -56,7 +56,7 @@ struct RowOperand {
   // Whether the rows also go around the operator, to what comes behind it: backward takes the gradient that they have
   // there (kResidualGradient), and adds it. Of one input at most, and no business of the forward direction.
   bool residual = false;
-  // Of the gradient of such a row: the input.
+  // The input, for the gradient of such a row.
   std::string in_place = {};
 
   bool is_found() const { return rows.has_value(); }
@@ -80,7 +80,8 @@ struct RowSequences {
   // A sequence has as many as these jagged or uniform axes have together; the tensor's own axis is the first one where
   // it is the only one.
   std::vector<Dimension> walked;
-  // What the index reads besides scalars: integer tensors, offsets first, and integers. Its order is the signature's.
+  // Arguments that the index reads besides scalars: integer tensors, offsets first, and integers. Its order is the
+  // signature's.
   std::vector<Argument> integers;
 
   // The axes whose rows a sequence has together on the axis L (Argument::joined): where they are several.
@@ -107,8 +108,8 @@ struct RowInterface {
   int64_t elements(const RowOperand& operand) const;
 };
 
-// Of the backward direction: the inputs that gradients depend on, d<output> for each output, the gradient of a
-// residual, and as outputs d<input> for each row, vector and table.
+// Interface of the backward direction: the inputs that gradients depend on, d<output> for each output, the gradient of
+// a residual, and as outputs d<input> for each row, vector and table.
 RowInterface backward_interface(const RowInterface& forward);
 
 }  // namespace hstujit

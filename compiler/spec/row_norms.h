@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of the parameter "residual".
+// Documents the parameter "residual".
 inline constexpr std::string_view kResidualHelp =
     "x also goes around the norm: backward takes dresidual, its gradient there, and adds it to dx";
 

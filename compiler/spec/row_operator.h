@@ -13,7 +13,7 @@
 //   void check(const std::string& path, Mistakes& mistakes) const;  as check_row_params()
 //   void make_canonical();                                          as the function of that name
 //
-// Of operators over rows of sequences (sequence_operator.h) the class has
+// For operators over rows of sequences (sequence_operator.h) the class has
 //
 //   static constexpr bool kHasWeights;                              tables count as weights
 //   std::shared_ptr<const GradientProgram> gradient() const;        where another operator computes its gradient

@@ -1,5 +1,5 @@
-// What the operators of the row family have in common: each row of the outputs follows from that row of the inputs, and
-// gradients of vectors are sums over all rows.
+// Common base of the row family's operators: each row of the outputs follows from that row of the inputs, and gradients
+// of vectors are sums over all rows.
 //
 // An operator (compiler/spec/row_operator.h) says which operands it has; signature, bytes and bounds follow here, drawn
 // inputs and the reference in row_reference.h, and the kernels from the IR (compiler/ir/row_builder.h).

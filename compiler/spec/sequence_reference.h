@@ -15,7 +15,7 @@ class SequenceReference {
   SequenceReference(const OpSpec& spec, Direction direction, std::vector<HostValue>& values)
       : signature_(spec.signature(direction)), values_(values) {}
 
-  // Of zeros.
+  // Resizes an output, and fills it with zeros.
   void resize(std::string_view output, int64_t rows, int64_t width) {
     HostTensor& tensor = value(output).tensor;
     tensor.shape = {rows, width};

@@ -12,8 +12,8 @@ namespace hstujit {
 
 namespace {
 
-// Of a density in proportion to n^-exponent between 1 and `longest`: the lengths below which the middles of `count`
-// equal parts of all sequences lie.
+// Draws lengths from a density in proportion to n^-exponent between 1 and `longest`: the lengths below which the
+// middles of `count` equal parts of all sequences lie.
 std::vector<int64_t> power_law_lengths(double longest, double exponent, size_t count) {
   std::vector<int64_t> lengths;
   const double power = 1 - exponent;

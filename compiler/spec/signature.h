@@ -1,4 +1,4 @@
-// What an operator takes and returns: the list of arguments that a launch fills, in order.
+// Arguments and results of an operator: the list of arguments that a launch fills, in order.
 //
 // The runtime validates tensors, packs kernel parameters, draws inputs, checks their data (HSTUJIT_CHECK) and describes
 // operators to bindings from this list alone. Names are for people: what an argument means is its semantic.
@@ -19,7 +19,8 @@ namespace hstujit {
 enum class ArgumentKind { kTensor, kFloat, kInt };  // kFloat is a double, kInt an int64_t, at the C API
 enum class ArgumentRole { kInput, kOutput };
 
-// What integers mean. kOffsets, kCounts and kMaxRows are about the rows that sequences have on the axis Argument::axis.
+// Meanings of integers. kOffsets, kCounts and kMaxRows are about the rows that sequences have on the axis
+// Argument::axis.
 enum class Semantic {
   kData,     // what the operator computes with
   kOffsets,  // a tensor (B+1): where the rows of each sequence begin, and where those of the last one end

@@ -1,4 +1,5 @@
-// What the C functions between libraries share: a status goes out as its code and its sentence, and no exception does.
+// Common code of the C functions between libraries: a status goes out as its code and its sentence, and no exception
+// does.
 #pragma once
 
 #include <fmt/format.h>

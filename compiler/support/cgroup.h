@@ -1,4 +1,4 @@
-// What the control group of this process, as a container has one, allows it.
+// Limits of this process's control group, which a container has.
 #pragma once
 
 #include <cstdint>

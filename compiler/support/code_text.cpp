@@ -8,7 +8,7 @@ namespace hstujit {
 namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-// Of a name; a byte beyond ASCII is one of a letter.
+// Whether a byte is part of a name; one beyond ASCII counts as a letter.
 bool is_letter(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return std::isalpha(byte) != 0 || c == '_' || c == '$' || byte >= 0x80;

@@ -5,7 +5,7 @@
 
 namespace hstujit {
 
-// Of UTC, as 2026-11-25.
+// The date in UTC, as 2026-11-25.
 std::string utc_date();
 
 }  // namespace hstujit

@@ -57,7 +57,7 @@ Status read_at(const std::filesystem::path& path, off_t offset, std::string& byt
   return {};
 }
 
-// Of a file that begins as an ELF file does, and for any other and for headers that make no sense `no_elf`.
+// Checks the headers of an ELF file; `no_elf` for another file, and for headers that make no sense.
 Status check_headers(const std::filesystem::path& path, const Status& no_elf, std::string_view kind,
                      bool may_be_fixed) {
   const Result<FileHead> start = read_file_head(path, sizeof(Elf64_Ehdr));

@@ -1,5 +1,5 @@
-// What the headers of a shared library or a program promise, compared with the file before it is mapped: a page behind
-// the file's end is no error of the loader's, but the end of the process that touches it.
+// Sizes in the headers of a shared library or a program, compared with the file before it is mapped: a page behind the
+// file's end is no error of the loader's, but the end of the process that touches it.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What a file is, by how it begins: for sentences about one that stands where another kind was meant.
+// Kinds of files, recognised by their first bytes: for sentences about one that stands where another kind was meant.
 #pragma once
 
 #include <cstddef>

@@ -37,7 +37,7 @@ std::string plain_path(const std::filesystem::path& path);
 // Whether `path` leads to a regular file that this user may execute.
 bool is_program(const std::filesystem::path& path);
 
-// What read_file does with an open file, which messages call `path`.
+// Reads an open file as read_file does; messages call it `path`.
 Result<std::string> read_open_file(int descriptor, const std::filesystem::path& path, size_t max_bytes);
 
 // To the end of an open regular file of `size` bytes, which messages call `path`, as read_file does. The size is a

@@ -86,8 +86,8 @@ std::optional<std::vector<std::string>> names_in(int folder) {
   return names;
 }
 
-// What a file may be made with, whatever the umask: one that anybody may write is not believed (trust.h), be it of a
-// cache, a bundle or a list of choices.
+// Permissions that a new file may have at most, whatever the umask: one that anybody may write is not believed
+// (trust.h), be it of a cache, a bundle or a list of choices.
 constexpr mode_t kTrusted = 0775;
 
 // Gives a new file the owner and the permissions of another one; 0 or an error number. An owner or a group that this
@@ -111,7 +111,7 @@ bool is_same_file(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-// What cannot be removed stays, and the folders that hold it.
+// Removes all that can be removed; the rest stays with the folders that hold it.
 void remove_all_in(int parent, const std::string& name, dev_t device, int levels) {
   const Descriptor folder(openat_retrying(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW));
   struct stat info;
@@ -155,7 +155,7 @@ Result<Folder> Folder::folder(const std::string& name) const {
 }
 
 Result<Folder> Folder::make_folder(const std::string& name) const {
-  // What is there already, anything, is for folder() to judge.
+  // Anything that exists already is judged by folder().
   if (::mkdirat(number(), name.c_str(), info_.st_mode & 0777) != 0 && errno != EEXIST)
     return file_error("create folder", path_ / name, errno);
   return folder(name);

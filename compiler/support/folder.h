@@ -55,8 +55,8 @@ class Folder {
   // The same, made with this folder's permissions, as far as the umask lets it, where there is none.
   Result<Folder> make_folder(const std::string& name) const;
 
-  // What is there. kNotFound when nothing is; kIo, with the reason alone, for what is neither a folder nor a regular
-  // file, or is not to be trusted.
+  // Looks at an entry. kNotFound when it does not exist; kIo, with the reason alone, for what is neither a folder nor a
+  // regular file, or is not to be trusted.
   Result<FileInfo> look(const std::string& name) const;
   // Whether a folder has that name, or a link, which may lead to one: neither need be one to look into.
   bool has_folder_or_link(const std::string& name) const;
@@ -87,7 +87,7 @@ class Folder {
 
   // Sets the time of the last write to the present, where this process may.
   void touch(const std::string& name) const;
-  // What has that name and is no folder, a link itself among it. Nothing there is fine.
+  // Removes an entry that is not a folder; of a link, the link itself. A missing entry is fine.
   Status remove(const std::string& name) const;
   // A folder with all that is in it, as far as it can be removed: no other file system, and nothing very deep.
   void remove_folder(const std::string& name) const;

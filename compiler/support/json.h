@@ -74,7 +74,7 @@ struct JsonRules {
   int depth = kMaxJsonDepth;
 };
 
-// Of a value that this gives, every integer fits into int64_t: a larger one is a number with a fraction, as one with
+// Parses a text. Every integer of the result fits into int64_t: a larger one is a number with a fraction, as one with
 // more digits yet would be, and so nothing that asks for an integer takes it. Every text is UTF-8, and no name stands
 // twice in one object.
 //

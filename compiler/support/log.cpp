@@ -74,7 +74,7 @@ struct WaitingEvent {
   std::string line;
 };
 
-// Of a thread.
+// State of a thread.
 struct Deferral {
   int holders = 0;
   std::vector<WaitingEvent> events;

@@ -70,8 +70,8 @@ class Log {
   bool defers_ = false;
 };
 
-// Whoever holds what other threads wait for has one beside it, constructed before: events of the thread go out when its
-// outermost one ends.
+// Defers events of a thread that holds something other threads wait for, and is constructed before it: events of the
+// thread go out when its outermost one ends.
 class DeferredEvents {
  public:
   DeferredEvents();

@@ -1,4 +1,4 @@
-// What could not be done for want of memory is a failure as any other.
+// Failures for want of memory, which are failures as any other.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace hstujit {
 
-// What `read` gives; kOutOfMemory with the name of what it reads where there is no memory for it.
+// Returns the result of `read`; kOutOfMemory with the name of `what` where there is no memory for it.
 template <typename Read>
 auto within_memory(std::string_view what, const Read& read) -> decltype(read()) {
   try {
@@ -21,7 +21,7 @@ auto within_memory(std::string_view what, const Read& read) -> decltype(read()) 
   }
 }
 
-// Of a thread or a task that ran out of memory: so short a text takes none itself.
+// Status of a thread or a task that ran out of memory: so short a text takes none itself.
 inline Status out_of_memory() { return Status(Code::kOutOfMemory, "out of memory"); }
 
 // Whether this process can take so many bytes more; else kOutOfMemory, with what wants them. For libraries that end the

@@ -7,7 +7,7 @@
 
 namespace hstujit {
 
-// What decimal digits without a sign or blanks say; nothing for other text, and for more than 2^64 - 1.
+// Parses decimal digits without a sign or blanks; nothing for other text, and for more than 2^64 - 1.
 std::optional<uint64_t> whole_number(std::string_view text);
 
 // Bytes: a whole number with K, M, G or T behind it, which are powers of 1024, as 512M, 512m, 512MB or 512MiB; nothing

@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of a cache, whether it is a directory, a bundle or a remote one.
+// Limits of a cache, whether it is a directory, a bundle or a remote one.
 inline constexpr size_t kMaxMetadataBytes = size_t{1} << 20;   // a kernel's is 2 KB
 inline constexpr size_t kMaxCubinBytes = size_t{256} << 20;    // the largest kernel has a few hundred KB
 inline constexpr size_t kMaxRecordBytes = size_t{64} << 20;    // 2 KB for each of some thousand candidates
@@ -17,12 +17,12 @@ inline constexpr size_t kMaxChoiceBytes = size_t{1} << 20;     // a config and a
 
 // A bundle as it is and as a tar archive: a cache of ten thousand kernels has 1 GB.
 inline constexpr size_t kMaxBundleBytes = size_t{4} << 30;
-// What a zstd frame unpacks to, since a few bytes may claim any size: so much, and this many times its own size.
-// Kernels shrink to a tenth.
+// Limits of what a zstd frame unpacks to, since a few bytes may claim any size: so much, and this many times its own
+// size. Kernels shrink to a tenth.
 inline constexpr size_t kMaxUnpackedBytes = size_t{64} << 20;
 inline constexpr size_t kMaxUnpackedTimes = 32;
 
-// Of people and their programs. Parsed JSON takes some ten times the bytes of its text.
+// Limits of files from people and their programs. Parsed JSON takes some ten times the bytes of its text.
 inline constexpr size_t kMaxConfigBytes = size_t{64} << 20;  // of a config or a grid
 inline constexpr size_t kMaxConfigKernels = 10'000;  // that a config asks for: instances, directions, max_seq_len
 inline constexpr size_t kMaxReportBytes = size_t{64} << 20;          // of bench --out, before it is replaced

@@ -13,13 +13,13 @@ namespace hstujit {
 namespace {
 
 constexpr auto kLongestWait = std::chrono::minutes(1);
-// What was registered last with exit() runs first. NVRTC is loaded late, and makes some of its static objects in the
-// first compiles: so the wait is registered anew, before and after each of those.
+// Functions that were registered last with exit() run first. NVRTC is loaded late, and makes some of its static objects
+// in the first compiles: so the wait is registered anew, before and after each of those.
 constexpr int kRegistrations = 64;
 constexpr int kFirstRegistrations = 1000;  // of a first compile
 constexpr auto kEach = std::chrono::milliseconds(1);
 
-// Of one process: a forked child has one thread of its parent's, which compiles nothing there.
+// Compiles of one process: a forked child has one thread of its parent's, which compiles nothing there.
 struct Compiles {
   std::mutex mutex;
   std::condition_variable ended;

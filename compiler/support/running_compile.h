@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of whoever calls them, for that long. exit() waits for those that run, a minute at most, and lets no more begin. A
+// Counts a compile while it exists. exit() waits for the compiles that run, a minute at most, and lets no more begin. A
 // compile may be part of another one.
 class RunningCompile {
  public:

@@ -1,4 +1,4 @@
-// What a misspelt name most likely stands for: for messages about names that are not known.
+// Finds what a misspelt name most likely stands for: for messages about names that are not known.
 #pragma once
 
 #include <string>

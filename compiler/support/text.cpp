@@ -36,7 +36,7 @@ uint32_t code_point(std::string_view character) {
   return code;
 }
 
-// What Unicode lets a font pass over (Default_Ignorable_Code_Point), annotations, and the blank of Braille.
+// Characters that Unicode lets a font pass over (Default_Ignorable_Code_Point), annotations, and the blank of Braille.
 bool takes_no_room(uint32_t code) {
   constexpr std::pair<uint32_t, uint32_t> kUnseen[] = {
       {0xAD, 0xAD},     {0x34F, 0x34F},     {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180B, 0x180F}, {0x200B, 0x200D},
@@ -46,8 +46,8 @@ bool takes_no_room(uint32_t code) {
                      [&](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
-// What a terminal acts on, or what shows a reader another text than is there: control characters (C0, DEL, C1),
-// separators of lines and paragraphs, marks that change the direction of writing, and what takes no room.
+// Characters that a terminal acts on, or that show a reader another text: control characters (C0, DEL, C1), separators
+// of lines and paragraphs, marks that change the direction of writing, and what takes no room.
 bool is_unsafe(uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
@@ -56,7 +56,8 @@ bool is_unsafe(uint32_t code) {
   return control || separator || direction || takes_no_room(code);
 }
 
-// What write(character, whole, out) makes of each character, and of each byte that is none: those are not `whole`.
+// Collects what write(character, whole, out) makes of each character, and of each byte that is none: those are not
+// `whole`.
 template <typename Write>
 std::string rewritten(std::string_view text, const Write& write) {
   std::string out;

@@ -14,7 +14,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 bool is_among(std::string_view name, const std::vector<std::string>& names);
 
-// What a sentence shows of a value that may be anything: no more bytes than these, and "..." where it has more.
+// Bytes that a sentence shows of a value that may be anything: no more bytes than these, and "..." where it has more.
 inline constexpr size_t kLongestShown = 500;
 
 // The text with bytes that are no UTF-8, as names of files may have, written as \xff.

@@ -33,7 +33,7 @@ inline std::vector<std::jthread> start_threads(size_t count, const std::function
   return threads;
 }
 
-// What body() gives, worked out on a thread of its own, or where get() is called when the system gives none.
+// Future of body(), which runs on a thread of its own, or where get() is called when the system gives none.
 template <typename Body>
 auto start_async(Body body) -> std::future<decltype(body())> {
   try {

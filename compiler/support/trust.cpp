@@ -47,7 +47,7 @@ std::string distrust_of_place(const fs::path& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   fs::path reached = absolute.root_path();
-  // What is still to be walked, the next part last.
+  // Parts that are still to be walked, the next one last.
   std::vector<fs::path> rest;
   const auto walk_next = [&](const fs::path& parts) {
     const fs::path relative = parts.relative_path();

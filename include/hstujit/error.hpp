@@ -1,4 +1,4 @@
-// What a call of the C++ interface throws.
+// Exceptions of the C++ interface.
 #ifndef HSTUJIT_ERROR_HPP
 #define HSTUJIT_ERROR_HPP
 

@@ -163,7 +163,7 @@ class Op {
     check(hstujit_prepare(get(), &problem));
   }
 
-  // Of device memory, for a launch of these values after prepare; 0: launch needs no workspace.
+  // Bytes of device memory for a launch of these values after prepare; 0: launch needs no workspace.
   std::size_t workspace_size(const hstujit_value* values, std::size_t count) const {
     std::size_t bytes = 0;
     check(hstujit_workspace_size(get(), values, count, &bytes));
@@ -265,7 +265,7 @@ class Launch {
                                                 "; it must be " + kind_text(argument.kind));
     }
   }
-  // Of device memory, after Op::prepare for the max_seq_len that is set; 0: run needs no workspace.
+  // Bytes of device memory, after Op::prepare for the max_seq_len that is set; 0: run needs no workspace.
   std::size_t workspace_size() const {
     std::size_t bytes = 0;
     check(hstujit_workspace_size(op_, values_.data(), values_.size(), &bytes));

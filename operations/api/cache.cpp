@@ -257,7 +257,7 @@ hstujit_status hstujit_operations_cache_import(hstujit_context* context, const c
     HSTUJIT_REQUIRE(path, "the bundle to read");
     HSTUJIT_REQUIRE(report, "where the text goes");
     Engine& engine = *context->engine;
-    // Whoever imports a file vouches for it; its digest is checked.
+    // The user who imports a file vouches for it; its digest is checked.
     const BundleLayer bundle(path, Trust::kAll, bundle_decoder(engine.environment()), engine.log());
     HSTUJIT_ASSIGN_OR_RETURN(const ImportReport imported,
                              import_bundle(bundle, engine.kernels().store(), engine.tuning()));

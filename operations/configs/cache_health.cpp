@@ -34,7 +34,7 @@ struct PassedOverFiles {
   void add(const VerifiedFile& file) {
     if (count++ == 0) first = file;
   }
-  // Of `files` in the layer.
+  // Reports `files` in the layer.
   void report(size_t files, const std::string& layer, std::string_view reason, const char* what_to_do,
               std::vector<Finding>* findings) const {
     if (count == 0) return;
@@ -96,7 +96,7 @@ std::string network_file_system(decltype(statfs::f_type) type) {
   }
 }
 
-// Of /proc and /sys, where nobody makes directories, whatever their permissions say.
+// Whether a file system is /proc or /sys, where nobody makes directories, whatever their permissions say.
 bool is_kernels_own(decltype(statfs::f_type) type) { return type == PROC_SUPER_MAGIC || type == SYSFS_MAGIC; }
 
 PathHealth path_health(const std::string& path) {

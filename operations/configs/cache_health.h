@@ -20,7 +20,7 @@ enum class Severity {
 };
 std::string_view to_string(Severity severity);  // "error" "warning"
 
-// What to do about a cache, a folder or a file that is not trusted (says_distrust).
+// Advice about a cache, a folder or a file that is not trusted (says_distrust).
 inline constexpr const char* kTrustAdvice =
     "where all who can write it may run code as this user, as in a team, set HSTUJIT_TRUST_CACHE=1 "
     "(docs/deployment.md); else take it and the folders above it out of others' hands with chown and chmod o-w, or "
@@ -40,7 +40,7 @@ inline constexpr uint64_t kMinFreeBytes = uint64_t{64} << 20;
 // Clocks of machines that share a directory may differ by this much before anything goes wrong.
 inline constexpr std::chrono::minutes kClockTolerance{5};
 
-// What the system says of a path. A directory that does not exist yet is made by the first write, below the nearest
+// State of a path in the file system. A directory that does not exist yet is made by the first write, below the nearest
 // one that does: that one is looked at.
 struct PathHealth {
   bool exists = false;
@@ -56,7 +56,7 @@ PathHealth path_health(const std::string& path);
 // The name of a file system that several machines may share, from statfs's f_type; empty for any other.
 std::string network_file_system(decltype(statfs::f_type) type);
 
-// What is wrong with the directory that is written; `health` is of its path.
+// Findings about the directory that is written; `health` describes its path.
 std::vector<Finding> user_directory_findings(const std::string& path, const PathHealth& health);
 
 // Files of a layer that no look-up uses: how many, and the first of them, of damaged ones and of those that are not

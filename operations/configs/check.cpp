@@ -20,7 +20,7 @@ Result<std::optional<DeviceSpec>> known_target(Engine& engine, const Config& con
   return device.status();
 }
 
-// Those that differ from their defaults and, where the operator has them, the data type and the heads.
+// Selects the parameters that differ from their defaults and, where the operator has them, the data type and the heads.
 Json shown_parameters(const OpSpec& spec, const Json& all) {
   Json shown = Json::object();
   for (const char* name : {"dtype", "heads"}) {

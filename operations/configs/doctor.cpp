@@ -1,4 +1,4 @@
-// What this machine has: driver, GPUs, libraries, cache directories, and what is wrong with them. Something missing is
+// Examines this machine: driver, GPUs, libraries, cache directories, and what is wrong with them. Something missing is
 // a finding, not a failure.
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -201,7 +201,7 @@ class Doctor {
     return row;
   }
 
-  // Of a layer on this machine. One that is not used as a whole has this finding alone.
+  // Describes a layer on this machine. One that is not used as a whole has this finding alone.
   Json layer_json(const CacheLayer& layer) {
     const PathHealth path = path_health(layer.path());
     const bool writable = layer.writable();

@@ -34,7 +34,7 @@ Json search_json(const Task& task, const DeviceSpec& device) {
           {"reasons", count_reasons(space.rejected)}};
 }
 
-// What the layers hold, listed by the first miss that asks.
+// Contents of the layers, listed by the first miss that asks.
 class Contents {
  public:
   explicit Contents(Engine& engine) : engine_(engine) {

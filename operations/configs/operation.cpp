@@ -34,13 +34,13 @@ Json Task::to_json() const {
 
 namespace {
 
-// Of "NAME/STEP" the name of the instance; of any other text the text.
+// Returns NAME of "NAME/STEP", and any other text as it is.
 std::string name_of_instance(const std::string& op_name) {
   const size_t end = op_name.find(kOfStep);
   return end == 0 ? op_name : op_name.substr(0, end);
 }
 
-// Of every direction.
+// Names of the steps in every direction.
 std::set<std::string> names_of_steps(const Instance& instance) {
   std::set<std::string> steps;
   for (const Direction direction : instance.directions) {

@@ -1,4 +1,5 @@
-// What the operations on whole configs share: options, the report with its status, and the list of what is asked for.
+// Common parts of the operations on whole configs: options, the report with its status, and the list of what is asked
+// for.
 //
 // docs/reports.md describes the fields of every report.
 #pragma once
@@ -100,8 +101,8 @@ void fail_for_what_is_not_kept(Engine& engine, OperationResult& result);
 
 void report_progress(const OperationOptions& options, size_t done, size_t total, const std::string& what);
 
-// Of many tasks that take milliseconds each: reports one a second, so that what is short says nothing and what is long
-// is never silent.
+// Reports progress of many tasks that take milliseconds each: one a second, so that what is short says nothing and what
+// is long is never silent.
 class TaskProgress {
  public:
   // `verb` stands before each task's label: "choose".
@@ -120,7 +121,7 @@ Json error_json(const Status& status);  // {"code": "no_device", "message": "...
 // The op of a task, on the options' backend.
 Result<std::unique_ptr<Op>> make_op(const EnginePtr& engine, const Config& config, const Task& task, Backend backend);
 
-// What a launch of `problem` borrows, of an op that is prepared; no memory at all where that is nothing. Poison, so
+// Allocates the workspace of a launch of `problem` by a prepared op; no memory at all where it needs none. Poison, so
 // that a kernel shows which counts on zeroes that its plan does not ask for; done on `stream`.
 Result<DeviceBuffer> make_workspace(const CudaDriverPtr& driver, const Op& op, const DeviceProblem& problem,
                                     cuda::Stream stream);

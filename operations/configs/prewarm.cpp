@@ -118,7 +118,7 @@ Status write_row(Engine& engine, const PrewarmKey& wanted, const std::string& di
   return {};
 }
 
-// What a prewarm has found so far. Rows are the report's, one for each key.
+// Results of a prewarm so far. Rows are the report's, one for each key.
 struct Prewarmed {
   std::vector<KeyGroup> groups;
   Json rows = Json::array();
@@ -174,7 +174,7 @@ Status write_rows(Engine& engine, const DeviceSpec& device, Prewarmed& found, Op
   return {};
 }
 
-// Of several keys with one kernel, one has compiled it for all, in a time that counts once.
+// Shares outcomes among keys with one kernel: one has compiled it for all, in a time that counts once.
 void share_outcomes(Prewarmed& found) {
   std::set<std::string> timed;
   for (Json& row : found.rows) {

@@ -25,7 +25,7 @@ class OtherWork {
     return fill(ahead_);
   }
   Status go_on() { return fill(fills_ - ahead_); }
-  // What was enqueued is done: the queue does not grow from launch to launch.
+  // Waits for all that was enqueued: the queue does not grow from launch to launch.
   Status end() const { return stream_.synchronize(); }
 
  private:

@@ -68,7 +68,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of every key of a call its fair part of the budget: what earlier keys left over goes to the later ones.
+// Gives every key of a call its fair part of the budget: time that earlier keys left over goes to the later ones.
 TunerOptions tuner_options(const OperationOptions& options, const Tuning& tuning, const Task& task, double seconds_left,
                            size_t keys_left) {
   TunerOptions tuner;

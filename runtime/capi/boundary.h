@@ -25,7 +25,7 @@ struct hstujit_context {
 };
 
 struct hstujit_config {
-  // What it was read from; the folder is where files that it names are.
+  // Origin of a config; the folder holds files that it names.
   struct Source {
     std::string text, origin, folder;
     bool is_recording = false;
@@ -65,7 +65,7 @@ inline constexpr size_t kFirstCallRows = 24;
 // one that a struct with such members has: one in the midst of a member is none of a caller's of any version.
 Status check_size(const char* name, size_t size, size_t smallest);
 
-// What a caller's enumeration holds, which may be no value of its type: C++ may not read such a one.
+// Reads the bits of a caller's enumeration, which may not be a value of its type: C++ may not read such a one.
 template <typename Enumeration>
 int number_of(const Enumeration& value) {
   static_assert(sizeof(Enumeration) == sizeof(int));
@@ -103,10 +103,10 @@ Status give_text(const std::string& text, hstujit_text* out);
 // The same of a report. Paths, names of devices and variables may be no UTF-8: such bytes are replaced.
 Status give_report(const Json& report, hstujit_text* out);
 
-// Of a thread or a lock that the system does not give: kOutOfMemory.
+// Status for a thread or a lock that the system does not give: kOutOfMemory.
 Status system_failure(const std::system_error& error);
 
-// Of the exception that is being handled, any but std::bad_alloc.
+// Status of the exception that is being handled, any but std::bad_alloc.
 hstujit_status finish_exception() noexcept;
 
 // Rounds to nearest, as NVRTC, estimates and kernels of the host need it, whatever the calling thread had set. Threads

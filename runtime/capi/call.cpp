@@ -80,7 +80,7 @@ Result<hstujit_op*> op_of(hstujit_call& call, const hstujit_value* values) {
     bool fits = true;
     for (size_t at = 0; at < signature.size() && fits; ++at)
       fits = aligned->masks[at] == 0 || (alignment_bits(*values[at].tensor) & aligned->masks[at]) == 0;
-    // Of the last one the launch says which tensor it does not read.
+    // The launch of the last one reports which tensor it does not read.
     if (fits || place + 1 == call.alignments.size()) return aligned->op.get();
     if (place == 0) HSTUJIT_RETURN_IF_ERROR(check_elements(signature, values));
   }

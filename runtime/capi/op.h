@@ -1,4 +1,4 @@
-// What callers say of an op, from C.
+// Options of an op, from C.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,8 @@
 
 namespace hstujit {
 
-// Of one bucket. Each has kAny; the bucket's length counts and not that of a launch, so that a bucket has one answer.
+// Classes of one bucket. Each has kAny; the bucket's length counts and not that of a launch, so that a bucket has one
+// answer.
 struct BatchClasses {
   int64_t max_small = 0;         // how many sequences a small batch has at most; 0: none is a class of its own
   bool short_sequences = false;  // whether batches of short sequences are one

@@ -10,7 +10,7 @@ namespace hstujit {
 // HSTUJIT_LENGTH_MODE where it is set, else the config's.
 LengthMode length_mode_of(const Engine& engine, const Config& config);
 
-// What the config asks for, or HSTUJIT_DETERMINISTIC does.
+// Restriction that the config or HSTUJIT_DETERMINISTIC asks for.
 Restriction restriction_of(const Engine& engine, const Config& config);
 
 }  // namespace hstujit

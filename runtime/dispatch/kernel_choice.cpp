@@ -20,7 +20,7 @@ Status apply_override(const Engine& engine, const Wanted& wanted, KernelChoice* 
   const Json& patch = engine.override_fields();
   if (patch.is_null()) return {};
   Json json = to_json(choice->config);
-  // Of another family, nothing of the choice stays.
+  // Nothing of the choice stays where the override is of another family.
   const Result<const Skeleton*> other = find_skeleton(text_member(patch, "skeleton", choice->config.skeleton));
   if (other.ok() && (*other)->family() != choice->config.family()) json = Json::object();
   json.update(patch);
@@ -107,7 +107,7 @@ void note_choice(Engine& engine, const OpSpec& spec, Direction direction, const 
 
 Result<KernelChoice> choose_kernel(Engine& engine, const OpSpec& spec, Direction direction, const DeviceSpec& device,
                                    const ProblemBucket& bucket, const Restriction& restriction, Keep keep) {
-  // What is forced upon a process is the same for all batches: their own choices would refuse different fields.
+  // Overrides of a process are the same for all batches: their own choices would refuse different fields.
   const bool for_all = !engine.override_fields().is_null() && bucket.batch_class == BatchClass::kShortSequences;
   const Wanted wanted{spec, direction, device, for_all ? ProblemBucket(bucket.rows) : bucket, restriction, keep};
   if (const FrozenChoices* const frozen = engine.frozen()) return frozen_choice(*frozen, wanted);

@@ -1,4 +1,4 @@
-// What a choice is looked up by, and what the cost model sees.
+// Keys by which a choice is looked up, and the size that the cost model sees.
 #include <numeric>
 
 #include "compiler/spec/short_sequences.h"

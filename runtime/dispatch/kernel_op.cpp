@@ -63,7 +63,7 @@ KernelOp::Pending KernelOp::begin(const DeviceContext& context, const DeviceSpec
   // Compiled side by side, and tuned one after the other: all would time on one device.
   const bool side_by_side = engine_->on_miss() != MissPolicy::kTune;
   std::vector<BatchClass> classes = pending.classes.list();
-  // What nothing is timed for may be what others have.
+  // Classes for which nothing is timed may get what others have.
   std::ranges::stable_partition(classes, [&](BatchClass batch_class) {
     return is_tuned(options_.instance, options_.direction, {pending.bucket, batch_class}, device);
   });
@@ -95,7 +95,7 @@ Status KernelOp::finish(const DeviceContext& context, Pending pending) {
 Result<KernelOp::Choice> KernelOp::choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket) {
   const WantedKernel wanted{
       options_.instance, options_.direction, options_.length_mode, options_.restriction, device, bucket};
-  // Whoever trains prepares the other direction next.
+  // A process that trains prepares the other direction next.
   const auto on_miss = [&] { ahead_.start(engine_, wanted, ordinal); };
   HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel, obtain_kernel(*engine_, wanted, ordinal, on_miss));
   return Choice{std::move(kernel.request), std::move(kernel.binary)};

@@ -58,7 +58,7 @@ BatchClass KernelOp::class_of(const BatchClasses& classes, const hstujit_value* 
   return offsets == kMany ? BatchClass::kAny : classes.of(offsets - 1, rows);
 }
 
-// Of a launch without one, any.
+// Returns any length for a launch without one.
 int64_t KernelOp::max_seq_len_of(const hstujit_value* values) const {
   return max_seq_len_argument_ >= 0 ? values[max_seq_len_argument_].integer : 1;
 }

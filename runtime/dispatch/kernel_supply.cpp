@@ -93,7 +93,7 @@ class Supplier {
         return kernel;
       }
       pass_over(choice.config, *rejection, passed);
-      // What does not spill is refused for worse: any that merely spills is taken in its place.
+      // A kernel that does not spill is refused for something worse: any that merely spills is taken in its place.
       const int64_t spilled = rejection->reason == "spill" ? spilled_bytes(kernel->binary->info.resources)
                                                            : std::numeric_limits<int64_t>::max();
       if (best && least <= spilled) continue;

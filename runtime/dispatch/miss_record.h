@@ -1,4 +1,4 @@
-// What HSTUJIT_RECORD lists: one line for each kernel that was not there when an op was prepared, and its reader.
+// Lines that HSTUJIT_RECORD lists: one line for each kernel that was not there when an op was prepared, and its reader.
 //
 // A line is a JSON object, appended by one write, so that any number of processes may share a file:
 //   {"hstujit_miss": 1, "op", "spec", "direction", "device", "arch", "sm_count", "bucket", "length", "length_mode",

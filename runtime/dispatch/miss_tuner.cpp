@@ -60,7 +60,7 @@ Status tune_on_miss(Engine& engine, const TuningRequest& request) {
     if (choice.tuned) return {};
     Status status = tune(engine, request);
     if (status.ok() || status.code() == Code::kCheckFailed) return status;
-    // Whoever waits for a launch needs a kernel more than the best one.
+    // A caller who waits for a launch needs a kernel more than the best one.
     engine.log().event(LogCategory::kTune, "miss-not-tuned",
                        {{"op", problem.spec->op()},
                         {"direction", to_string(problem.direction)},

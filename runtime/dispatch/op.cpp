@@ -40,7 +40,7 @@ Status Op::prepare(int64_t max_seq_len, int device) {
   if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
   const Status prepared = prepare_cuda(max_seq_len, device);
   if (prepared.code() != Code::kCacheMiss) return prepared;
-  // Whoever has named a directory thinks that it was looked into.
+  // A user who has named a directory expects that it was looked into.
   return Status(prepared.code(), prepared.message() + passed_over_text(engine_->kernels().store().layers()));
 }
 

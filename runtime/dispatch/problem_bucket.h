@@ -17,8 +17,8 @@ namespace hstujit {
 
 inline constexpr int64_t kSingleBucket = 1;
 
-// What a kernel is looked up by: the quantised max_seq_len and the class of the batch. A length alone is the bucket of
-// all batches that are in no class of their own.
+// Key of a look-up: the quantised max_seq_len and the class of the batch. A length alone is the bucket of all batches
+// that are in no class of their own.
 struct ProblemBucket {
   ProblemBucket(int64_t rows_, BatchClass batch_class_ = BatchClass::kAny)  // NOLINT(google-explicit-constructor)
       : rows(rows_), batch_class(batch_class_) {}

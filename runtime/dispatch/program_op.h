@@ -21,7 +21,7 @@ Instance step_instance(const Instance& program, const ProgramStep& step);
 
 class ProgramOp final : public Op {
  public:
-  // What a launch has room for on the stack.
+  // Limits of what a launch keeps on the stack.
   static constexpr size_t kMaxValues = 384;       // arguments and temporaries
   static constexpr size_t kMaxValuesOfStep = 64;  // arguments of one
 

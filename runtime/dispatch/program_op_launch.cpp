@@ -66,7 +66,7 @@ struct ProgramOp::Values {
   std::array<Temporary, kMaxValues> temporaries;
   ProgramLayout::Slots slots;
 
-  // Those of one step at a time.
+  // Values of one step at a time.
   std::array<hstujit_value, kMaxValuesOfStep> step;
   std::array<Tensor, kMaxValuesOfStep> views;
 

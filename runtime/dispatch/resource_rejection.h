@@ -1,4 +1,4 @@
-// What the assembler says against a kernel that is right: registers that spill, products that it serialises.
+// Objections of the assembler to a kernel that is right: registers that spill, products that it serialises.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace hstujit {
 
-// Of the resources in a cubin's metadata, the first reason; none for a kernel without fault, or of which nothing is
-// known.
+// Finds the first objection to the resources in a cubin's metadata; none for a kernel without fault, or without known
+// resources.
 std::optional<Rejection> resource_rejection(const std::string& resources);
 
 // Bytes of registers that a thread stores to memory and loads from there; 0 where nothing is known.

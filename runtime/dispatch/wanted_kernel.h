@@ -34,9 +34,9 @@ class CompilesAhead {
   // Waits for those under way.
   ~CompilesAhead() = default;
 
-  // Of the same bucket, in the instance's other directions, on threads of their own. Does nothing where compiles do not
-  // run side by side, or where a miss is not answered by a compile alone. A failure is told to whoever asks for that
-  // kernel.
+  // Compiles kernels of the same bucket in the instance's other directions, on threads of their own. Does nothing where
+  // compiles do not run side by side, or where a miss is not answered by a compile alone. A failure is told to whoever
+  // asks for that kernel.
   void start(const EnginePtr& engine, const WantedKernel& wanted, int ordinal);
 
  private:

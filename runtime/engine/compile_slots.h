@@ -12,7 +12,7 @@
 namespace hstujit {
 
 class CompileSlots {
-  // Whoever holds a slot or waits for one has a share. A forked child has none of its parent's threads to give theirs
+  // Shared by all that hold a slot or wait for one. A forked child has none of its parent's threads to give theirs
   // back: the condition variable, whose end waits for those that wait, is not destroyed there.
   struct State {
     explicit State(int count) : admitted(count) {}

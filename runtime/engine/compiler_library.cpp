@@ -63,7 +63,7 @@ class CompilerLibrary final : public KernelCompiler {
   std::string path() const override { return library_.path().empty() ? library_.name() : library_.path(); }
 
  private:
-  // What is asked of the library.
+  // A request to the library that is under way.
   class UnderWay {
    public:
     explicit UnderWay(std::atomic<size_t>& all) : all_(all), others_(all.fetch_add(1)) {}

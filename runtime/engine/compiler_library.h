@@ -41,7 +41,7 @@ struct CompilerRecipe {
   std::string nvrtc;
 };
 
-// What turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
+// Turns a request into a cubin. Any number of threads may call it at once. Tests give their own.
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;

@@ -34,7 +34,8 @@ Result<int> compile_jobs_from(const Environment& environment) {
   return jobs > 0 ? static_cast<int>(jobs) : std::min(available_threads(), kDefaultCompileJobs);
 }
 
-// What is wrong with fields whatever config they replace those of; null where the variable is not set.
+// Reads the variable, and checks its fields as far as that does not depend on the config that they change; null where
+// it is not set.
 Result<Json> override_from(const Environment& environment) {
   if (!environment.is_set(Env::kOverride)) return Json();
   const std::string name(environment_variable(Env::kOverride).name), text = environment.text(Env::kOverride);
@@ -155,7 +156,7 @@ Result<EnginePtr> Engine::create(EngineOptions options) {
   if (remote.ok() && *remote) layers.push_back(*remote);
   CacheLayers records = layers;
   if (!engine->shipped_records_.empty()) {
-    // Whoever can write them can write the library beside them.
+    // A user who can write them can write the library beside them.
     records.push_back(std::make_shared<DirectoryLayer>(engine->shipped_records_, false, Trust::kAll, engine->log_));
   }
   engine->tuning_ = std::make_unique<TuningDatabase>(std::move(records), engine->log_);

@@ -43,7 +43,7 @@ struct EngineOptions {
   bool diagnose = false;         // a variable that would end create() is kept as a problem, for doctor
 };
 
-// What an engine of libhstujit_operations.so is made from, so that it is as one of these options.
+// Settings of an engine of libhstujit_operations.so that is as one of these options.
 OperationsSettings operations_settings(const EngineOptions& options);
 
 // A variable with which no engine can be created.
@@ -82,7 +82,7 @@ class Engine {
   Result<HostBackendPtr> host();
   Result<OperationsPtr> operations();
 
-  // That of the options; null where there is none.
+  // Tuner of the options; null where there is none.
   const MissTuner* tuner() const { return tuner_.get(); }
 
   // Asked of the driver once per device.
@@ -100,8 +100,8 @@ class Engine {
   void record_miss(const std::string& line);
 
  private:
-  // Those of the environment and of `options` that have a value of their own kind.
-  // What is wrong goes to `wrong_variables_`, and the setting stays as it is.
+  // Reads settings of the environment and of `options` that have a value of their own kind. Mistakes go to
+  // `wrong_variables_`, and the setting stays as it is.
   void read_settings(EngineOptions& options);
   Status freeze(const std::string& path, bool logged);
   void accept(Env variable, const Status& status);

@@ -27,7 +27,7 @@ Status check_row(const Json& row) {
   return check_filled_object(row, kWhere, "spec");
 }
 
-// Of a row, whose spec is an object, for people.
+// Reads the key of a row, whose spec is an object, for people.
 TuningKey frozen_key_from(const Json& row) {
   TuningKey key = tuning_key_from(row);
   if (const auto spec = row.find("spec"); spec != row.end()) key.spec = dump_json(*spec);
@@ -40,18 +40,11 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
   std::map<std::string, Json> rows;  // by digest: the same choices give the same file
   for (const FrozenChoice& choice : choices) {
     const std::string digest = tuning_digest(choice.key);
-    Json row = {{"key", digest},
-                {"op", choice.key.op},
-                {"spec", json_or_null(choice.key.spec)},
-                {"direction", choice.key.direction},
-                {"device", choice.key.device},
-                {"arch", choice.key.arch},
-                {"sm_count", choice.key.sm_count},
-                {"bucket", choice.key.bucket},
-                {"generator", kernel_generator(choice.key.op, choice.config)},
-                {"config", json_or_null(key_text(choice.config))}};
-    write_batch_class(row, choice.key.batch_class);
-    if (choice.key.deterministic) row["deterministic"] = true;
+    Json row = {{"key", digest}};
+    row.update(to_json(choice.key));
+    row["spec"] = json_or_null(choice.key.spec);
+    row["generator"] = kernel_generator(choice.key.op, choice.config);
+    row["config"] = json_or_null(key_text(choice.config));
     const auto [place, added] = rows.emplace(digest, row);
     if (!added && place->second != row) {
       return Status(Code::kInvalidArgument,

@@ -39,7 +39,7 @@ class FrozenChoices {
   // Null when the file has none for the key.
   const KernelConfig* find(const TuningKey& key) const;
 
-  // Of the choices of an operator, the one that differs least from one of these keys of it; none when there is none.
+  // Finds the choice of an operator that differs least from one of these keys of it; none when there is none.
   std::optional<NearestEntry> nearest(const std::vector<TuningKey>& keys) const;
 
   const std::string& origin() const { return origin_; }

@@ -11,7 +11,7 @@ namespace hstujit {
 
 namespace {
 
-// Of the skeletons that an operator has for a direction, in an order that their names have no say in.
+// Digest of the skeletons that an operator has for a direction, in an order that does not depend on their names.
 template <typename DigestOf>
 std::string digest_of_skeletons(const char* schema, const OpSpec& spec, Direction direction,
                                 const DigestOf& digest_of) {

@@ -21,7 +21,7 @@ class HostKernel {
 
 using HostKernelPtr = std::shared_ptr<const HostKernel>;
 
-// What makes host kernels. Any number of threads may call it at once. Tests give their own.
+// Makes host kernels. Any number of threads may call it at once. Tests give their own.
 class HostBackend {
  public:
   virtual ~HostBackend() = default;

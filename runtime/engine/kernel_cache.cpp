@@ -21,7 +21,7 @@ namespace hstujit {
 
 namespace {
 
-// What to do about a kernel that was looked for, and then under "fail", where it is not there, and where it is refused.
+// Advice about a kernel that was looked for, and then under "fail", where it is not there, and where it is refused.
 constexpr std::string_view kPrewarm =
     "run hstujit prewarm with an HSTUJIT_ON_MISS other than \"fail\", or name a bundle that has the kernel in "
     "HSTUJIT_CACHE_PATH";

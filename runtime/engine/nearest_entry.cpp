@@ -88,7 +88,7 @@ Fields fields_of(const TuningKey& key) {
   return fields;
 }
 
-// Of a field that stands at `place` in most lists; null where there is none.
+// Value of a field that is at `place` in most lists; null where there is none.
 const Json& value_of(const Fields& fields, const std::string& name, size_t place) {
   static const auto& nothing = *new Json;
   if (place < fields.size() && fields[place].first == name) return fields[place].second;

@@ -32,17 +32,17 @@ struct NearestEntry {
   Json to_json() const;
 };
 
-// What there is, which misses are compared with. The fields of all keys are read once, so that ten thousand misses
+// Existing entries, with which misses are compared. The fields of all keys are read once, so that ten thousand misses
 // among ten thousand keys take seconds.
 class KnownKeys {
  public:
   // An entry is read from its layer before it is named: one that is damaged is none. Without layers none is read.
   explicit KnownKeys(const std::vector<StoredArtifact>& entries, CacheLayers layers = {});
   explicit KnownKeys(const std::vector<StoredRecord>& entries);
-  // Of any arch, which is a field that may differ. Without digests and directories.
+  // Keys of any arch, which is a field that may differ. Without digests and directories.
   explicit KnownKeys(const std::vector<TuningKey>& keys);
 
-  // Of those with the key's operator and arch, that with the fewest differing fields. Of several: that of which least
+  // Finds the entry of the key's operator and arch with the fewest differing fields. Of several: that of which least
   // beside the generator differs, then that of the earlier layer. The entry of the key itself, which is there only when
   // it is damaged, is none. Configs are compared with all their fields, defaults too.
   std::optional<NearestEntry> nearest(const ArtifactKey& key);
@@ -57,7 +57,7 @@ class KnownKeys {
     std::string directory;
     bool good = false;  // it was read
   };
-  // Those that may be near, of an operator and, but for keys of any arch, an arch.
+  // Entries that may be near, of an operator and, but for keys of any arch, an arch.
   using Group = std::pair<std::string, std::string>;
 
   Group group_of(const TuningKey& key) const;

@@ -45,7 +45,7 @@ class OperationsLibrary {
   const char* (*error_)() = nullptr;
 };
 
-// What an engine of the library is made from: what the caller's engine was made from.
+// Settings of an engine of the library: those of the caller's engine.
 struct OperationsSettings {
   Environment environment = Environment::of_values({});
   std::optional<std::string> cache_dir;
@@ -59,7 +59,7 @@ struct OperationsSettings {
 // An engine in the library.
 class OperationsContext {
  public:
-  // What OperationsLibrary::open and hstujit_context_create say.
+  // Fails as OperationsLibrary::open and hstujit_context_create do.
   static Result<std::shared_ptr<const OperationsContext>> create(OperationsSettings settings);
   OperationsContext(const OperationsContext&) = delete;
   OperationsContext& operator=(const OperationsContext&) = delete;

@@ -19,7 +19,7 @@ struct Placement {
   int ordinal = 0;        // of the CUDA device
 };
 
-// What a check without allocations has room for.
+// Limits of a check without allocations.
 inline constexpr int kMaxRank = 8;
 inline constexpr int kMaxSymbols = 16;
 
@@ -27,7 +27,7 @@ inline constexpr int kMaxSymbols = 16;
 inline constexpr int64_t kUnknownSize = -1;
 inline constexpr int64_t kUnknownInteger = std::numeric_limits<int64_t>::min();
 
-// What is wrong with a launch, as numbers; ArgumentChecker::explain makes a sentence of it.
+// Mistake of a launch, as numbers; ArgumentChecker::explain makes a sentence of it.
 struct ArgumentFailure {
   enum class Kind {
     kNone,
@@ -129,7 +129,7 @@ class ArgumentChecker {
   Status read_shape(const Argument& argument, Checked& checked);
   Status read_integer_axes();
   int find_symbol(const std::string& symbol) const;
-  // Of a tensor that has elements: where they are.
+  // Checks where the elements of a tensor are, if it has any.
   static ArgumentFailure check_memory(int index, const Checked& expected, const DLTensor& tensor);
   static ArgumentFailure check_layout(int index, const Checked& expected, const DLTensor& tensor);
   ArgumentFailure check_integer_axes(const hstujit_value* values, const Symbols& symbols, bool of_inputs) const;

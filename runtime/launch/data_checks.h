@@ -15,7 +15,7 @@
 
 namespace hstujit {
 
-// What the numbers in one tensor of offsets are held to.
+// Bounds of the numbers in one tensor of offsets.
 struct JaggedAxis {
   std::string_view offsets;  // the tensor's name
   std::string_view symbol;   // the axis' size: "L"

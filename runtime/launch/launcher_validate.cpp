@@ -1,4 +1,4 @@
-// What Launcher::create checks: that a plan and a signature fit each other.
+// Checks of Launcher::create: that a plan and a signature fit each other.
 #include <fmt/format.h>
 
 #include <bit>

@@ -11,7 +11,7 @@
 namespace hstujit {
 
 struct Workspace {
-  // What the driver's allocations are aligned to, so that a kernel may read its workspace in any way.
+  // Alignment of the driver's allocations, so that a kernel may read its workspace in any way.
   static constexpr size_t kAlignment = HSTUJIT_WORKSPACE_ALIGNMENT;
 
   void* address = nullptr;

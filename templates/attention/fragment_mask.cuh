@@ -4,8 +4,8 @@
 #include "common/bits.cuh"
 #include "common/regions.cuh"
 
-// Of a fragment of wgmma with kScores accumulators a thread: accumulator i is at the thread's own position + (i & 2 ? 8
-// : 0) of one coordinate and at its first one + 8 * (i / 4) + (i & 1) of the other.
+// Mask of a fragment of wgmma with kScores accumulators a thread: accumulator i is at the thread's own position + (i &
+// 2 ? 8 : 0) of one coordinate and at its first one + 8 * (i / 4) + (i & 1) of the other.
 template <int kScores>
 class FragmentMask {
  public:

@@ -3,7 +3,7 @@
 #pragma once
 #include "common/types.cuh"
 
-// That of the nearest index there is; 0 of an empty tensor.
+// Loads the element at the nearest index that exists; 0 of an empty tensor.
 template <class Integer>
 __device__ __forceinline__ i64 element_of(const Integer* data, i64 count, i64 index) {
   if (count <= 0) return 0;

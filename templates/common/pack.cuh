@@ -64,7 +64,7 @@ struct Pack {
     }
   }
 
-  // Of shared memory, at a multiple of the bytes.
+  // Loads from shared memory, at a multiple of the bytes.
   __device__ __forceinline__ void load_shared(const unsigned char* address) {
     static_assert(kBytes == 8 || kBytes == 16, "one access");
     if constexpr (kBytes == 8) {

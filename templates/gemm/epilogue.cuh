@@ -1,4 +1,4 @@
-// What becomes of sums: the epilogue's element, rounded and stored, or a part of a sum that CTAs share.
+// Results of sums: the epilogue's element, rounded and stored, or a part of a sum that CTAs share.
 #pragma once
 #include "common/fragment_store.cuh"
 #include "common/pack.cuh"
@@ -6,8 +6,8 @@
 
 namespace gemm {
 
-// What the epilogue reads of some tensors for two neighbouring elements of the result: in registers, as it is in
-// memory, so that it may be loaded long before.
+// Elements that the epilogue reads of some tensors for two neighbouring elements of the result: in registers, as it is
+// in memory, so that it may be loaded long before.
 template <class Tensors>
 struct EpiloguePair {
   using Pair = Pack<typename Tensors::Type, 2>;
@@ -28,7 +28,7 @@ struct EpiloguePair {
       pairs[tensor].words[0] = *reinterpret_cast<const u32*>(from);
     }
   }
-  // Of one of the two.
+  // Elements for one of the two.
   __device__ __forceinline__ Elements operator[](int i) const {
     Elements elements = {};
 #pragma unroll

@@ -1,4 +1,4 @@
-// What all gemm kernels say of their launches: names, and what a device must have room for.
+// Common parts of the launches of gemm kernels: names, and what a device must have room for.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace hstujit::gemm {
 
-// What is multiplied: bf16, fp16, tf32 or ieee.
+// Kind of product: bf16, fp16, tf32 or ieee.
 std::string_view product_name(const GemmSpec& spec);
 
 // The name of the config's kernel, of a skeleton for the architecture: "gemm_sm90_bf16_n512_k512_m128_n256_s4".

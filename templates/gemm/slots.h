@@ -18,9 +18,9 @@ ParamSlot map_slot(const GemmSpec& spec, std::string name, const std::string& ar
 // an axis of sequences.
 std::vector<ParamSlot> factor_slots(const GemmSpec& spec);
 
-// What the epilogue reads, the result where its address is asked for, and the extents that a launch says: `rows` of the
-// result and `depth` of the sum; seq_offsets, of so many `sequences`, where those have products of their own; and
-// column_sums and column_scale, where they are a second result.
+// Slots of what the epilogue reads, the result where its address is asked for, and the extents that a launch says:
+// `rows` of the result and `depth` of the sum; seq_offsets, of so many `sequences`, where those have products of their
+// own; and column_sums and column_scale, where they are a second result.
 std::vector<ParamSlot> operand_slots(const GemmSpec& spec, bool out_address);
 
 inline constexpr int64_t kLineBytes = 128;  // of shared memory, of a row or column in a stage

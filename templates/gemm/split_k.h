@@ -23,7 +23,7 @@ void reject_parts(const GemmSpec& spec, const GemmConfig& config, std::vector<Re
 // The workspace of the parts and the kernel that adds them up, where there are several.
 void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, LaunchPlan& plan);
 
-// What split_k.cuh is included by; empty where there is one part.
+// Prints the name that includes split_k.cuh; empty where there is one part.
 std::string print_split_k(const GemmConfig& config);
 
 }  // namespace hstujit::gemm

@@ -36,9 +36,9 @@ class TileScheduler {
 
   __device__ __forceinline__ WorkTile tile(i64 number) const {
     const i64 tiles = row_tiles_ * column_tiles_;
-    const i64 turn = Config::kSplitK == 1 ? 0 : number / tiles;
-    const i64 split = Config::kClusterK == 1 ? turn : part_;
-    const i64 within = number - turn * tiles;
+    const i64 round = Config::kSplitK == 1 ? 0 : number / tiles;  // tiles are gone through once for each part
+    const i64 split = Config::kClusterK == 1 ? round : part_;
+    const i64 within = number - round * tiles;
     const i64 band = within / (static_cast<i64>(Config::kRasterRows) * column_tiles_);
     const i64 first_row = band * Config::kRasterRows;
     const i64 left = row_tiles_ - first_row;

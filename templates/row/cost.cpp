@@ -84,7 +84,7 @@ constexpr double kBytesOnTheWay = 65536;  // of a multiprocessor, that are enoug
 
 // CTAs that have one group of rows each.
 namespace grid {
-// Of a multiprocessor, that keep the memory busy where half of what it does are reads.
+// Bytes of a multiprocessor that keep the memory busy where half of what it does are reads.
 constexpr double kBytesInFlight = 32768;
 constexpr double kCopyWins = 0.97;
 constexpr double kElementCycles = 0.75;  // of a warp's chain of dependent additions, per element and round

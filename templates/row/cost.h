@@ -9,7 +9,7 @@ namespace hstujit::row {
 
 double estimate_ms(const RowSpec& spec, Direction direction, const RowConfig& config, const DeviceSpec& device);
 
-// Of the backward direction with sums of tables, in the order of a sort.
+// Estimates the backward direction with sums of tables, in the order of a sort.
 double estimate_table_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device);
 double estimate_segment_sums_ms(const RowSpec& spec, const RowConfig& config, const DeviceSpec& device);
 // The same in one pass, by atomic additions; a thread has so many elements of a row.

@@ -139,7 +139,7 @@ class Inputs {
     }
   }
 
-  // Those inputs of a chunk whose bits are set in kReads. `held` is the row where it is in registers, or in shared
+  // Loads the inputs of a chunk whose bits are set in kReads. `held` is the row where it is in registers, or in shared
   // memory (ring.cuh).
   template <u32 kReads, class Params, class Held>
   __device__ __forceinline__ void get(const Params& params, const Held& held, i64 row, const Place& place, int chunk,
@@ -170,7 +170,7 @@ class Inputs {
   }
 
  private:
-  // Of the thread, in a row.
+  // First vector of the thread, in a row.
   __device__ __forceinline__ const unsigned char* first_vector(int input, i64 row) const {
     const i64 element = row * strides_[input] + Layout::column(0);
     return static_cast<const unsigned char*>(data_[input]) + element * Operands::Data::kBytes;

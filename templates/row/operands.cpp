@@ -41,7 +41,7 @@ std::string print_addresses(const char* function, const Operands& operands, bool
   return text + indent + "  }\n";
 }
 
-// What there is of groups; empty where there is nothing, so that the kernel can tell.
+// Prints what exists of groups; empty where there is nothing, so that the kernel can tell.
 std::string print_groups(const RowInterface& interface, const Operands& vectors, const Operands& sums) {
   std::string text;
   if (interface.groups > 1 || !vectors.empty()) {
@@ -67,7 +67,7 @@ std::string print_counts(const Operands& tables) {
   return text + "    }\n";
 }
 
-// What there is of sequences, tables and sums of tables; empty where there is nothing.
+// Prints what exists of sequences, tables and sums of tables; empty where there is nothing.
 std::string print_sequences(const RowInterface& interface, const Operands& tables, const Operands& sums) {
   if (!interface.sequences) return {};
   std::string text = "\n  using Sequences = ::Sequences;\n";
@@ -88,7 +88,7 @@ std::string print_sequences(const RowInterface& interface, const Operands& table
   return text;
 }
 
-// Of vectors and of sums, which all have the same.
+// Type of vectors and of sums, which all have the same.
 DataType vector_type(const RowInterface& interface) {
   for (const Operands* operands : {&interface.inputs, &interface.outputs}) {
     for (const RowOperand& operand : *operands) {

@@ -8,7 +8,7 @@ class RandomInputs<Layout, Row, typename Exists<typename Row::Random>::type> {
  public:
   static constexpr int kCount = Row::Random::kCount;
 
-  // Those whose bits are set in kReads, the lowest bit being that of the first.
+  // Draws the numbers whose bits are set in kReads, the lowest bit being that of the first.
   template <u32 kReads, class Params, int kNumber = 0>
   __device__ __forceinline__ void get(const Params& params, i64 row, int column) {
     if constexpr (kNumber < kCount) {

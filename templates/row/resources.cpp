@@ -56,8 +56,8 @@ constexpr int64_t kBase = 10;
 constexpr int64_t kExchange = 16;  // besides, where warps of a row exchange sums,
 constexpr int64_t kOutputs = 8;    // and where several outputs follow from more operations
 constexpr double kOperations = 7;  // than these
-// What the compiler takes where there are more: it loads all of a row and of the vectors before it uses any. Of 35
-// kernels of sm_90a that is within 20 %.
+// Registers that the compiler takes where there are more: it loads all of a row and of the vectors before it uses any.
+// Of 35 kernels of sm_90a that is within 20 %.
 constexpr int64_t kTakenBase = 12;
 }  // namespace grid
 
@@ -74,7 +74,7 @@ int64_t parts_of(const RowInterface& interface, int64_t vectors, int64_t chunks,
              : chunks;
 }
 
-// What a thread that walks rows keeps besides its share of them, of vectors and of sums.
+// Words that a thread that walks rows keeps besides its share of them, of vectors and of sums.
 int64_t walking_words(const RowSpec& spec, Direction direction, const RowInterface& interface, int64_t elements) {
   const auto inputs = static_cast<double>(count_of(interface.inputs, RowOperandKind::kRow));
   const double formula = spec.operations(direction) - kDrawOperations * static_cast<double>(interface.drawn);

@@ -1,4 +1,5 @@
-// What a config of the row kernels takes, and what it keeps in registers: host side of layout.cuh and elements.cuh.
+// Resources that a config of the row kernels takes, and what it keeps in registers: host side of layout.cuh and
+// elements.cuh.
 #pragma once
 
 #include "compiler/plan/row_config.h"

@@ -1,5 +1,5 @@
-// What follows from a row alone in the backward direction of operators with tables: its gradients, which are written,
-// and what it adds to each table.
+// Results that follow from a row alone in the backward direction of operators with tables: its gradients, which are
+// written, and what it adds to each table.
 #pragma once
 #include "row/elements.cuh"
 

@@ -12,7 +12,7 @@
 #include "row/elements.cuh"
 #include "row/reduce.cuh"
 
-// What takes the place of sums over rows where there are none.
+// Takes the place of sums over rows where there are none.
 struct NoRowSums {
   static constexpr int kCount = 0;
   __device__ __forceinline__ void add(int, int, int, float) {}
@@ -83,7 +83,8 @@ class Rows {
     if constexpr (Config::kHoldRow != 0) inputs_.load(params_, place, held);
   }
 
-  // Of a row in shared memory, so that the compiler keeps neither its elements nor what follows from them in registers.
+  // Reads a row in shared memory anew, so that the compiler keeps neither its elements nor what follows from them in
+  // registers.
   template <class Held>
   static __device__ __forceinline__ void read_anew() {
     if constexpr (Held::kInShared) __syncwarp();

@@ -14,7 +14,7 @@ struct RunEnds {
   u32 closed = 0;  // the head's run ends in this part
 };
 
-// What neighbouring parts left: their ends, and the sums of their heads and tails, kWidth numbers each.
+// Results of neighbouring parts: their ends, and the sums of their heads and tails, kWidth numbers each.
 template <int kWidth>
 struct RunParts {
   RunEnds* ends;
@@ -68,7 +68,7 @@ struct PartOfRowThreads {
   static __device__ __forceinline__ bool writes() { return true; }  // the others of the part have the same sums
 };
 
-// What a thread leaves of its part's runs, which are rows of table kTable.
+// Results that a thread leaves of its part's runs, which are rows of table kTable.
 template <class Part, class Layout, class Operands, int kTable, int kWidth, class Params>
 class RunSums {
  public:
@@ -136,8 +136,8 @@ class RunSums {
     if (blockIdx.x == 0 && threadIdx.x == 0) *params_.cta_count = gridDim.x;
   }
 
-  // Of all CTAs: the runs that go on from one to another. A CTA has 32 columns of one part's tail; its warps take turns
-  // with the heads behind it.
+  // Finishes the runs of all CTAs: those that go on from one to another. A CTA has 32 columns of one part's tail; its
+  // warps take turns with the heads behind it.
   __device__ __forceinline__ void finish() const {
     constexpr int kWarps = 8, kColumnGroups = ceil_div(kWidth, 32);
     __shared__ __align__(16) unsigned char static_bytes[kWarps * 32 * sizeof(float)];

@@ -66,7 +66,7 @@ class Places<Layout, Operands, typename Exists<typename Operands::Sequences>::ty
     if (exists_) Sequences::find(params, row, sequence, position, place_);
   }
 
-  // Of an operator that finds no row to read or write.
+  // Places of an operator that finds no row to read or write.
   __device__ __forceinline__ Places(i64 row, bool exists) : exists_(exists) { place_.set(exists ? row : -1); }
 
   // Whether the row is one of a sequence; behind the last one are none.

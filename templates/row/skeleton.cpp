@@ -79,7 +79,7 @@ std::vector<RowConfig> space(const RowSpec& spec, Direction direction) {
   for (config.threads_per_row = 1; config.threads_per_row <= kMaxThreads; config.threads_per_row *= 2) {
     for (const int64_t warps : {4, 8, 16, 32}) {
       config.warps = warps;
-      // Of equal estimates the first counts. CTAs of a grid are resident as registers allow: the fewer the better.
+      // The first of equal estimates counts. CTAs of a grid are resident as registers allow: the fewer the better.
       for (const int64_t blocks_per_sm : {16, 12, 8, 6, 4, 3, 2, 1}) {
         config.blocks_per_sm = blocks_per_sm;
         config.schedule = "grid";

@@ -50,7 +50,7 @@ struct TableRowSums {
       }
     });
   }
-  // Of shared memory.
+  // Loads from shared memory.
   __device__ __forceinline__ void load_shared(const float* from) {
     for_each_piece(from, [](float* piece, const float* place) {
       static_assert(kPiece == 4, "one access");
@@ -67,7 +67,7 @@ struct TableRowSums {
       *reinterpret_cast<float4*>(place) = make_float4(piece[0], piece[1], piece[2], piece[3]);
     });
   }
-  // Those of `other`, or zeros.
+  // Takes the sums of `other`, or zeros, where `others` says so.
   __device__ __forceinline__ void choose(bool others, const TableRowSums& other) {
 #pragma unroll
     for (int chunk = 0; chunk < Layout::kChunks; ++chunk) {

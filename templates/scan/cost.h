@@ -8,7 +8,7 @@
 
 namespace hstujit::scan {
 
-// Of one launch at most: a CTA adds up the sums of those before its own.
+// Chunks of one launch at most: a CTA adds up the sums of those before its own.
 inline constexpr int64_t kMaxChunks = 1024;
 
 // Elements that a CTA has at a time.

@@ -233,7 +233,7 @@ class PruneTest : public CacheTest {
  protected:
   void SetUp() override {
     CacheTest::SetUp();
-    // What is made below has the same permissions, so another user can read it.
+    // Folders that are made below have the same permissions, so another user can read it.
     ASSERT_TRUE(fs::create_directory(path("user")));
     fs::permissions(path("user"), fs::perms(0755));
     ArtifactStore store(user_only(), log());

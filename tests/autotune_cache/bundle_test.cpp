@@ -287,7 +287,7 @@ TEST_F(BundleTest, AManifestThatIsLargerThanWhatIsReadOfItIsNamedSo) {
   EXPECT_THAT(sentence(tar.substr(0, 18'000)), HasSubstr("its tar archive ends within \"hstujit-bundle.json\""));
 }
 
-// What it says goes to terminals and into errors of the C API.
+// Texts of bundles go to terminals and into errors of the C API.
 TEST_F(BundleTest, OnlyADigestIsShownAsWhatABundleSays) {
   const auto problem_of = [](const std::string& sha256) {
     std::string contents;
@@ -372,7 +372,7 @@ TEST_F(BundleTest, WhatAFullRecordHasNoRoomForIsCounted) {
   EXPECT_EQ(events("record_full"), 0) << "the report says it";
 
   EXPECT_EQ(import_into("user", file)->changed_records, 0);
-  // Of two that take turns each has its own.
+  // Each of two caches that take turns has its own.
   ASSERT_TRUE(TuningDatabase(at("user"), log()).add(others).ok());
   EXPECT_EQ(events("record_full"), 1);
   EXPECT_EQ(TuningDatabase(at("user"), log()).find(own.key)->rejected.size(), 40'000u);

@@ -71,8 +71,8 @@ void dawdle() {
   if (max > 0) usleep(static_cast<useconds_t>(one_of(100) ? max : max / 20));
 }
 
-// Of files: a client knows the folders that it made. Asks the kernel itself, so that no call here comes back to this
-// file.
+// Applies to files alone: a client knows the folders that it made. Asks the kernel itself, so that no call here comes
+// back to this file.
 bool too_new(int folder, const char* path) {
   static const long max = setting("CACHE_FAULTS_STALE");
   if (max == 0 || !one_of(500)) return false;

@@ -1,4 +1,4 @@
-// What a look-up accepts in a cache directory, ls, verify, prune and export see, and nothing else: links, what belongs
+// ls, verify, prune and export see what a look-up accepts in a cache directory, and nothing else: links, what belongs
 // to others, what anybody may write, and what is no file of its place.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -302,7 +302,7 @@ TEST_F(CacheTrustTest, WhatIsNotOfTheLayoutIsNamed) {
   EXPECT_THAT(passed_over(user_only()), IsEmpty()) << "no look-up would look there";
 }
 
-// Whoever asks for what is there is told what could not be looked at.
+// A user who asks for the contents is told what could not be looked at.
 TEST_F(CacheTrustTest, ExportAndPruneFailWhereAFolderIsPassedOver) {
   const fs::path version = path("user") + "/v1";
   for (const fs::path& folder : {files_of(sample_key()).folder().parent_path(), version, fs::path(path("user"))}) {

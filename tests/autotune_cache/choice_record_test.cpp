@@ -30,7 +30,7 @@ class ChoiceTest : public CacheTest {
     return sample_record({{sample_config(block_m), kWorkload, "s", 10, 1}}, sample_tuning_key());
   }
 
-  // What decides the key in these directories: "record <config>", "choice <config>" or "".
+  // Finds what decides the key in these directories: "record <config>", "choice <config>" or "".
   std::string decision(const CacheDirectories& directories) {
     TuningDatabase database(directories, log());
     const auto decided = database.decide(

@@ -146,7 +146,7 @@ class HttpServer {
   std::vector<std::string> requests_;
 };
 
-// What a remote cache does: it keeps what is put.
+// A remote cache: it keeps what is put.
 class MemoryRemote {
  public:
   HttpServer::Answer operator()(const HttpServer::Request& request) {

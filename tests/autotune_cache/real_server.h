@@ -23,7 +23,7 @@ class RealServer {
 
   // "http://127.0.0.1:<port>/cache"; `credentials` are "user:password@" or nothing.
   std::string url(const std::string& credentials = "") const;
-  // What it serves: the folder of the URL.
+  // The folder that it serves under its URL.
   std::filesystem::path folder() const { return temporary_.path() / "www" / "cache"; }
   std::filesystem::path passwords() const { return temporary_.path() / "passwords"; }
 

@@ -36,7 +36,7 @@ TuningRecord rejections_of(const char* name, size_t count, const char* reason = 
   return record;
 }
 
-// What a reader gets of the merge.
+// The merge as a reader gets it.
 TuningRecord merged_and_read(const TuningRecord& older, const TuningRecord& newer, size_t* left_out) {
   const auto merged = merge_records(older, newer, left_out);
   EXPECT_TRUE(merged.ok()) << merged.status().message();
@@ -62,8 +62,8 @@ TEST(RecordRoomTest, TheNewerFindingsStayAndAsManyOfTheOlderAsAreRead) {
   EXPECT_TRUE(merged == merged_and_read(older, merged, &left_out)) << "the same again";
 }
 
-// What decides on the winner, then what keeps a run from a crash, then times of other workloads, then what is tried
-// again anyway.
+// The order: findings that decide on the winner, those that keep a run from a crash, times of other workloads, those
+// that are tried again anyway.
 TEST(RecordRoomTest, OfTheOlderFindingsTheMostUsefulStay) {
   if (kSanitized) GTEST_SKIP() << "records as large as any reader takes take minutes then";
   TuningRecord older = timings_of("decides", 100);

@@ -28,7 +28,7 @@ bool comes_true(const Condition& condition) {
 class RemoteTest : public CacheTest {
  protected:
   void SetUp() override {
-    // Whoever runs the tests may have a proxy.
+    // The machine that runs the tests may have a proxy.
     ::setenv("no_proxy", "127.0.0.1", 1);
     CacheTest::SetUp();
   }
@@ -50,7 +50,7 @@ class RemoteTest : public CacheTest {
   void make(const std::string& url, const ArtifactKey& key, const std::string& cubin) {
     EXPECT_TRUE(store("maker", remote(url))->put(key, cubin, sample_info()));
   }
-  // What another machine, without anything, finds. Empty: nothing.
+  // The winner that another machine, without anything, finds. Empty: nothing.
   std::string found_by(const std::string& directory, const CacheLayerPtr& remote, const ArtifactKey& key) {
     const auto found = store(directory, remote)->find(key);
     return found ? found->cubin : "";

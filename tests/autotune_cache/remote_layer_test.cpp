@@ -92,7 +92,7 @@ TEST_F(RemoteLayerTest, ARecordForAnotherKeyIsAMiss) {
   EXPECT_THAT(lines_with("remote_failed"), HasSubstr("it belongs to another key"));
 }
 
-// What this process starts, a server that stays for example, must not keep the connection.
+// Programs that this process starts, a server that stays for example, must not keep the connection.
 TEST_F(RemoteLayerTest, ConnectionsEndWithAnExec) {
   std::atomic<bool> open{false};
   HttpServer server([&](const Request&) {

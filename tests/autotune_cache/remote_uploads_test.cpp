@@ -1,4 +1,4 @@
-// What the remote layer sends, and to servers that refuse it, hang and fail.
+// Uploads of the remote layer, also to servers that refuse it, hang and fail.
 #include <atomic>
 #include <thread>
 

@@ -107,7 +107,7 @@ TEST_F(RemovedMeanwhileTest, ExportTakesWhatIsThere) {
   EXPECT_EQ(exported->kernels + exported->records + exported->choices, 0);
 }
 
-// Whoever removes a folder is between the two files of an entry for a moment.
+// A process that removes a folder is between the two files of an entry for a moment.
 TEST_F(RemovedMeanwhileTest, AnEntryThatIsBeingRemovedIsNotDamaged) {
   const ArtifactFiles files = files_of(sample_key());
   bool good = false;

@@ -72,7 +72,7 @@ TEST_F(HarmfulEntryTest, DeepNestingIsAMiss) {
   EXPECT_TRUE(TuningDatabase(user_only(), log()).find(kRecord.key).has_value());
 }
 
-// What an entry holds as text is parsed, too: by lists, reports and comparisons.
+// Texts within an entry are parsed, too: by lists, reports and comparisons.
 TEST_F(HarmfulEntryTest, DeepNestingWithinTheTextsOfAnEntryHarmsNobody) {
   ArtifactKey key = sample_key();
   key.spec = deep_json();

@@ -45,7 +45,7 @@ inline TuningKey sample_tuning_key(const std::string& op = "hstu_attention") {
           .bucket = 1024};
 }
 
-// Of timings on kWorkload.
+// A record of timings on kWorkload.
 inline TuningRecord sample_record(std::vector<TimedCandidate> timed, TuningKey key = sample_tuning_key()) {
   TuningRecord record;
   record.key = std::move(key);

@@ -1,4 +1,4 @@
-// What the processes of the shared cache tests agree upon: the keys, and the bytes and records that follow from them.
+// Agreements of the processes of the shared cache tests: the keys, and the bytes and records that follow from them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ inline constexpr int kSharedKeys = 24;
 
 inline ArtifactKey shared_key(int number) { return sample_key(sample_config(number)); }
 
-// Of several writes, and full of its key.
+// A cubin of several writes, full of its key.
 inline std::string shared_cubin(int number) {
   std::string text;
   for (int i = 0; i < 4000 * (1 + number % 3); ++i)

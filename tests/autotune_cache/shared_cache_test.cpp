@@ -95,7 +95,7 @@ class SharedCacheTest : public CacheTest {
     return clients;
   }
 
-  // What is left once the leftovers of killed and failed writers are old: nothing of them, and nothing bad.
+  // Checks what is left once the leftovers of killed and failed writers are old: nothing of them, and nothing bad.
   void expect_swept() {
     for_each_file(version_folder(path("user")), [](const fs::path& file) { set_age(file, std::chrono::hours(2)); });
     ArtifactStore store(user_only(), log());

@@ -124,7 +124,7 @@ TEST_F(UnreadEntryTest, AnExportedChoiceStays) {
   constexpr size_t kLeft = size_t{4} << 20;  // enough for the text and not for its values
   EXPECT_TRUE(with_little_memory(
       [&] {
-        // What other tests of this program have freed, too.
+        // Takes what other tests of this program have freed, too.
         while (::operator new(kLeft, std::nothrow) != nullptr) {
         }
         TuningDatabase(user_only(), log()).drop_choice(exported.key, "g", true);

@@ -147,7 +147,8 @@ else()
   message(STATUS "there is no pkg-config here: hstujit.pc was not tried")
 endif()
 
-# What serves what another machine has compiled, and compiles nothing itself: the runtime alone, and the program beside it.
+# A machine that serves what another one has compiled, and compiles nothing itself: the runtime alone, and the program
+# beside it.
 set(serving ${SCRATCH}/serving)
 install(${serving} runtime)
 file(GLOB_RECURSE files RELATIVE ${serving} ${serving}/*)

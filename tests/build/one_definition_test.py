@@ -46,7 +46,7 @@ def without_template(tokens):
 
 
 def parameter_types(tokens):
-    """Of a function's parameters, without their names and defaults."""
+    """Types of a function's parameters, without their names and defaults."""
     types, depth, current, default = [], 0, [], False
     for token in [*tokens, ","]:
         if token == "," and depth == 0:

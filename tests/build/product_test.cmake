@@ -1,4 +1,4 @@
-# What a shared library needs, what it shows, and how large it is: no LLVM, NVRTC or libcuda by accident.
+# Checks what a shared library needs, what it shows, and how large it is: no LLVM, NVRTC or libcuda by accident.
 # DESTROYS: it may have static objects that exit() destroys, as libraries with LLVM do.
 #   cmake -DLIBRARY= -DMAX_KIB= -DEXPORTS=<regex> -DNEEDED=<regex> -DREADELF= -DNM= -DSTRIP= -DSCRATCH= -DDESTROYS=<bool> -P product_test.cmake
 cmake_path(GET LIBRARY FILENAME name)

@@ -134,7 +134,7 @@ json parsed(json instance) {
   return json::parse(text.str())["instances"][0]["spec"];
 }
 
-// Those of a spec are the parameters that the JSON with the required ones alone gives.
+// Parameters of a spec are the parameters that the JSON with the required ones alone gives.
 template <typename Spec>
 void expect_defaults(const Spec& spec) {
   const json written = json::parse(spec.json());

@@ -1,4 +1,4 @@
-// What the C API refuses, by which status, and in which sentence.
+// Refusals of the C API: by which status, and in which sentence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -39,7 +39,7 @@ def checkout_of(package: Package, given: dict[str, pathlib.Path], folder: pathli
 
 
 def commit_of(checkout: pathlib.Path, package: Package) -> str:
-    """Of a checkout with a repository; the copy that a machine without one has is said to be the tested version."""
+    """Commit of a checkout; a copy without a repository counts as the tested version."""
     asked = ["git", "-C", str(checkout), "rev-parse", "--show-prefix", "HEAD"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     lines = done.stdout.split("\n")

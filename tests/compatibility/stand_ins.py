@@ -1,4 +1,4 @@
-"""What stands in for modules that the public packages import and their tests of operators do not need."""
+"""Stand-ins for modules that the public packages import and their tests of operators do not need."""
 
 import importlib
 import importlib.machinery
@@ -54,7 +54,7 @@ def add_absent(names: tuple[str, ...], package: str) -> list[str]:
 
 
 def _rows_of(offsets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of each row of all sequences: which sequence it is of, and which of its rows it is."""
+    """For each row of all sequences, its sequence and its position there."""
     lengths = offsets.diff()
     sequence = torch.repeat_interleave(torch.arange(lengths.numel(), device=offsets.device), lengths)
     return sequence, torch.arange(sequence.numel(), device=offsets.device) - offsets[sequence]

@@ -19,7 +19,7 @@ import hstujit.torch
 
 
 class OnCpu(torch.overrides.TorchFunctionMode):
-    """What is asked of a GPU is made on the CPU."""
+    """Makes on the CPU what is asked of a GPU."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         def moved(value):

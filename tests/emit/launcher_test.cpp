@@ -219,7 +219,7 @@ TEST(Launcher, KernelsThatHaveNothingToDoAreLeftOut) {
                                        "complete_cumsum_int64_w8_i2_scan_chunks<<<"));
 }
 
-// Of the first config of every template: sums with 0, products and quotients with 1 say nothing.
+// Launchers of the first config of every template are checked: sums with 0, products and quotients with 1 say nothing.
 TEST(Launcher, ExpressionsAreAsShortAsTheyCanBe) {
   const auto says_nothing = ContainsRegex("[+-] 0[^.x0-9]|[*] 1[^.0-9]|[^.0-9a-z_]1 [*]|, 1[)]( [*]|;)");
   for (const char* text : {"(batch.rows() + 0, 2)", "ceil_divide(batch.rows(), 1) * 256", "(1 * x, 3)", "(x * 1, 3)"})
@@ -258,7 +258,7 @@ TEST(Launcher, IntegersThatTheLaunchDoesNotNeedAreLeftOut) {
               HasSubstr("  const int64_t max_seq_len = batch.max_seq_len;\n"));
 }
 
-// Of rows and of sequences alike.
+// Counts of rows and of sequences alike.
 TEST(Launcher, CountsAreReadAndLimited) {
   const Pair rows = emit_first("scan/forward", "sm_90a", **parse_op_spec({{"op", "complete_cumsum"}}, ""));
   EXPECT_THAT(rows.launcher, HasSubstr("usage: %s [rows], from 1 to %lld"));

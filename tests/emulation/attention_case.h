@@ -160,7 +160,7 @@ inline std::vector<std::string> tensor_names(const Signature& signature) {
   return names;
 }
 
-// What an input of integers holds.
+// Values of an input of integers.
 inline std::vector<int64_t>& integers_of(HostCall& call, const Signature& signature, const char* name) {
   return call.inputs()[static_cast<size_t>(find_argument(signature, name))].tensor.integers;
 }

@@ -36,7 +36,7 @@ TEST(EmulatedHopper, ClustersShareTheColumnsOfATile) {
   check({{"dtype", "bf16"}, {"attn_dim", 128}, {"hidden_dim", 64}}, shared_tile(128, 3), 2);
 }
 
-// Of a window, and of columns that a mask leaves out between two ranges, some KV tiles have columns that no row sees.
+// Some KV tiles of a window, or of a mask that leaves out columns between two ranges, have columns that no row sees.
 TEST(EmulatedHopper, ClustersOfEveryMask) {
   for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
 }

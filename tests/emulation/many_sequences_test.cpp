@@ -8,7 +8,8 @@
 namespace hstujit {
 namespace {
 
-// Of every kind of group: empty ones, the first and the last among them, ones with a single row and ones with many.
+// Lengths with every kind of group: empty ones, the first and the last among them, ones with a single row and ones with
+// many.
 Lengths many(size_t sequences, bool targets, int64_t max_rows = 150) {
   std::mt19937 random(static_cast<unsigned>(sequences));
   const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };

@@ -105,8 +105,8 @@ TEST(EmulatedPacked, SenselessIndicesStayInBounds) {
   }
 }
 
-// What is not finite in one sequence leaves the bits of all others, whose rows share its tiles. Of its own rows it
-// reaches those that see it.
+// A number that is not finite in one sequence leaves the bits of all others, whose rows share its tiles. It reaches
+// those of its own rows that see it.
 TEST(EmulatedPacked, NumbersStayInTheirSequence) {
   constexpr int64_t kWidth = 2 * 32, kBegin = 31, kEnd = 71, kBad = 40;  // the third sequence; one row of it
   for (const char* dtype : {"bf16", "fp16"}) {

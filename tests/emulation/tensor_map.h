@@ -1,4 +1,4 @@
-// What an emulated tensor map holds in place of the driver's encoding. One of a matrix has one head.
+// Contents of an emulated tensor map in place of the driver's encoding. One of a matrix has one head.
 #pragma once
 
 #include <cstdint>

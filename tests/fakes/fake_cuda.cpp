@@ -20,8 +20,8 @@ namespace cuda = hstujit::cuda;
 
 namespace {
 
-// Of one copy or fill. No test looks at more; ceilings (operations/tuning/timing/ceilings.h) are of a GiB, which is
-// only timed.
+// Bytes of one copy or fill. No test looks at more; ceilings (operations/tuning/timing/ceilings.h) are of a GiB, which
+// is only timed.
 constexpr size_t kMostMoved = size_t{256} << 20;
 
 // A kernel that was found in a module.
@@ -184,7 +184,7 @@ EXPORT int cuFuncSetAttribute(void*, int, int) {
   FAIL_IF_ASKED();
   return 0;
 }
-// What the last launch was given; launches come from several threads.
+// Arguments of the last launch; launches come from several threads.
 static std::mutex& last_launch() {
   static std::mutex mutex;
   return mutex;
@@ -352,7 +352,7 @@ EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
   *milliseconds = 1.5f;
   return 0;
 }
-// Of a map the fake keeps the address alone, in its first bytes.
+// The fake keeps only the address of a map, in its first bytes.
 EXPORT int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, const uint64_t* dimensions,
                                   const uint64_t* strides, const uint32_t* box, const uint32_t*, int, int swizzle, int,
                                   int) {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// What was enqueued, in order.
+// Steps that were enqueued, in order.
 struct FakeStep {
   char kernel[64];  // "" for a fill
   unsigned grid, threads, shared_memory;

@@ -19,7 +19,7 @@ namespace hstujit::fuzz {
 
 namespace {
 
-// What a cache does with a bundle: the file is of memory alone.
+// Uses a bundle as a cache does: the file is of memory alone.
 void use_as_layer(const std::string& bytes) {
   const Descriptor file(::memfd_create("bundle", MFD_CLOEXEC));
   expect(::write(file.number(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "memory is there");

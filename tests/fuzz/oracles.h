@@ -1,4 +1,4 @@
-// What the targets check and share.
+// Checks and common parts of the targets.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,8 +12,8 @@ namespace hstujit::fuzz {
 
 using Json = nlohmann::ordered_json;
 
-// Of the thread that parses. A server may call from a thread of its own, whose stack is smaller than a program's. Code
-// that is not optimised needs several times as much, above all under a sanitizer.
+// Stack of the thread that parses. A server may call from a thread of its own, whose stack is smaller than a program's.
+// Code that is not optimised needs several times as much, above all under a sanitizer.
 #ifdef __OPTIMIZE__
 inline constexpr size_t kStack = size_t{512} << 10;
 #else

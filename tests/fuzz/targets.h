@@ -1,4 +1,4 @@
-// What reads bytes that others may have written, one function each: it gives the bytes to the parser as a caller would
+// Readers of bytes that others may have written, one function each: it gives the bytes to the parser as a caller would
 // and checks what the parser promises. A broken promise ends the process, as a sanitizer's finding does.
 //
 // A file of a checksum would reject nearly all of what a fuzzer makes. So such a target gives the bytes to the parser

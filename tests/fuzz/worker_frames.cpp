@@ -1,4 +1,4 @@
-// What comes through the socket between the tuner and a worker, and what either end makes of it.
+// Frames that come through the socket between the tuner and a worker, and what either end makes of it.
 #include <sys/socket.h>
 
 #include <array>

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxBytes = size_t{64} << 20;
 
-// What files of a digest may refer to although it is defined outside: parts of the mangled names and of the path.
+// Symbols that files of a digest may refer to although they are defined outside: parts of the mangled names and of the
+// path.
 struct Allowed {
   std::string_view symbol, path;
   std::string_view reason;

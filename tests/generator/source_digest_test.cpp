@@ -269,7 +269,7 @@ TEST_F(SourceDigestTest, MovedFilesChangeNothing) {
   EXPECT_EQ(changed(), std::set<std::string>());
 }
 
-// What the emitter reaches is in every skeleton's digest, but for what is listed here.
+// Every skeleton's digest has all that the emitter reaches, but for what is listed here.
 TEST_F(SourceDigestTest, TheWholeGeneratorIsInEveryDigest) {
   const std::map<std::string, std::string> left_out = {
       {"compiler/emit/launcher", "the main beside a source"},

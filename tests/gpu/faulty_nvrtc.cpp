@@ -18,7 +18,7 @@ namespace {
 
 using Program = void*;
 
-// What stands in the kernel instead of its body.
+// Bodies that replace the kernel's.
 const std::map<std::string, std::string> kBodies = {
     {"illegal_access", "*reinterpret_cast<volatile int*>(16) = 1;"},
     {"infinite_loop", "for (;;) asm volatile(\"nanosleep.u32 1000;\");"},

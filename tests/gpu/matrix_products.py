@@ -12,7 +12,7 @@ PRODUCT_SIZES = ((8, 8), (64, 64), (72, 200), (128, 256), (136, 248), (512, 512)
 
 
 def suffix_of(parameters):
-    """Of a product's name: what is added, or that a bias has a gradient."""
+    """Suffix of a product's name: what is added, or that a bias has a gradient."""
     return "".join("_" + (value if isinstance(value, str) else name) for name, value in parameters.items() if value)
 
 

@@ -1,4 +1,4 @@
-"""What instances of the matrix with texts that users write have in common, masks and scores: types, dimensions, names."""
+"""Common parts of the instances with masks and scores that users write: types, dimensions, names."""
 
 import itertools
 import random

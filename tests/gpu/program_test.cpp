@@ -14,7 +14,7 @@
 namespace hstujit {
 namespace {
 
-// What the library has no need of.
+// Functions that the library does not need.
 struct GraphFunctions {
   int (*begin_capture)(cuda::Stream, int) = nullptr;
   int (*end_capture)(cuda::Stream, void**) = nullptr;

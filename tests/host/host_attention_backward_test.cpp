@@ -201,7 +201,7 @@ TEST(HostAttentionBackward, RowsOfNoSequenceAndGapsBetweenRowsAreNotWritten) {
   }
 }
 
-// Of semi-local attention no row sees a target: its gradients must be written all the same.
+// No row of semi-local attention sees a target: its gradients must be written all the same.
 TEST(HostAttentionBackward, RowsThatNobodySeesHaveGradientsOfZero) {
   const OpSpecPtr spec = make_spec(with(base_spec(), {{"heads", 1}, {"sla_k1", 9}, {"num_targets", true}}));
   const HostHandle handle(*spec, 1, Direction::kBackward);

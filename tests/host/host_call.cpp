@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kErrorSize = 512;
 
-// Of the innermost axis.
+// Bytes of the innermost axis.
 size_t line_bytes(const std::vector<int64_t>& shape, size_t element) {
   return static_cast<size_t>(shape.back()) * element;
 }

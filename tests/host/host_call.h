@@ -48,7 +48,7 @@ class HostCall {
   // Dense values of an argument after a launch, rounded as stored.
   HostTensor read(std::string_view name) const;
   const std::vector<std::byte>& bytes(std::string_view name) const;
-  // What compiler/spec/closeness.h finds wrong with the outputs after a launch, a sentence each; empty when they are
+  // Mistakes that compiler/spec/closeness.h finds in the outputs after a launch, a sentence each; empty when they are
   // near the reference.
   std::string mistakes() const;
   // Which of those belong to elements of sequences.

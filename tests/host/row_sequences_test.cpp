@@ -42,7 +42,8 @@ bool is_free(const Argument& argument) {
 }
 
 TEST(HostSequences, SenselessIntegers) {
-  // Of three sequences: offsets that decrease, are negative, pass the last row, or say that a sequence is very long.
+  // Offsets of three sequences: some that decrease, are negative, pass the last row, or say that a sequence is very
+  // long.
   const std::vector<std::vector<int64_t>> offsets = {{0, 500, 20, 90}, {-7, kTiny, kHuge, 3}, {kHuge, 0, 0, 0},
                                                      {5, 5, 90, 80},   {0, 90, 10, 90},       {0, 20, 50, 91},
                                                      {90, 50, 20, 0},  {kTiny, 0, 0, kHuge},  {0, 0, kHuge, kHuge}};

@@ -22,7 +22,7 @@
 namespace hstujit {
 namespace {
 
-// Of a case. Under a sanitizer, which the compiler of kernels does not have, a few show that nothing else fails.
+// Tries of a case. Under a sanitizer, which the compiler of kernels does not have, a few show that nothing else fails.
 constexpr int kTries = kSanitized ? 300 : 8000;  // configs, most of which a skeleton rejects
 constexpr size_t kAccepted = 200;                // that are chosen among
 constexpr size_t kParsed = kSanitized ? 1 : 6;
@@ -60,7 +60,8 @@ KernelConfig changed(KernelConfig config, std::mt19937_64& random) {
   return config;
 }
 
-// Of `configs`, at most `count`: one after the other, the one that has most pairs of values that none before had.
+// Selects at most `count` of `configs`: one after the other, the one that has most pairs of values that none before
+// had.
 std::vector<KernelConfig> most_different(const std::vector<KernelConfig>& configs, size_t count) {
   std::vector<std::vector<std::string>> pairs;
   for (const KernelConfig& config : configs) {
@@ -180,8 +181,8 @@ class ConfigRanges : public CompiledKernels {
   decltype(&destroy) destroy_ = nullptr;
 };
 
-// What the templates tell apart: types, sizes that tiles do not divide, sums beside the product, masks, tensors. Any
-// other operator is taken with its smallest parameters.
+// Specs that the templates tell apart: types, sizes that tiles do not divide, sums beside the product, masks, tensors.
+// Any other operator is taken with its smallest parameters.
 constexpr const char* kSpecs[] = {
     R"({"op": "addmm", "k": 8, "n": 8, "dtype": "fp16"})",
     R"({"op": "addmm", "k": 512, "n": 1536, "input": "vector", "transpose_mat2": true})",

@@ -12,7 +12,7 @@ namespace hstujit {
 // Where they are kept, named by compile_key().
 KeptFiles kept_cubins();
 
-// What compiling depends on: the whole source, the names in it, each option, and the compiler by version and file.
+// All that compiling depends on: the whole source, the names in it, each option, and the compiler by version and file.
 std::string compile_key(const Nvrtc& nvrtc, const CompileInput& input, const std::vector<std::string>& options);
 
 // The same as nvrtc.compile(input, log). The compiler's log and the cubin come from `results` where they are kept; the

@@ -231,7 +231,7 @@ TEST(MaskRanges, NoIntegerOverflows) {
                     tile.integers({i, i, j, j, n, t});
                     columns.integers({std::min(i, j), std::max(i, j), n, t});
                     rows.integers({std::min(i, j), std::max(i, j), n, t});
-                    // Of a packed tile words begin as far before a sequence.
+                    // Words of a packed tile begin as far before a sequence.
                     for (const int64_t first : {j, -kMax - kPastTheEnd}) {
                       row_bits.integers({i, first, n, t});
                       column_bits.integers({i, first, n, t});

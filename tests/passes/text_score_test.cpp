@@ -46,7 +46,7 @@ TEST(TextScore, IrEqualsTheFormula) {
         const std::vector<double> both = grad.reals(arguments_of(x, place));
         expect_near(score.reals(arguments_of(x, place))[0], expected.value, expected.value_by_rounding, text);
         expect_near(both[0], expected.value, expected.value_by_rounding, text);
-        // Of the raw product, and with the rounding of constants to fp32.
+        // The slope with respect to the raw product, and the rounding of constants to fp32.
         expect_near(both[1], kAlpha * expected.slope, expected.slope_by_rounding, text);
       }
     }

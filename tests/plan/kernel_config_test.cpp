@@ -147,7 +147,7 @@ void change(int64_t& value) { ++value; }
 void change(bool& value) { value = !value; }
 void change(std::string& value) { value += "x"; }
 
-// Of one object of a config, which `object_of` gives.
+// Checks one object of a config, which `object_of` gives.
 template <typename ObjectOf>
 void expect_every_field_tells(const KernelConfig& config, const ObjectOf& object_of) {
   std::set<std::string> seen = {describe(config)}, keys = {key_text(config)};

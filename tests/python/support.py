@@ -1,4 +1,4 @@
-"""What tests of the package share: reference results, and data."""
+"""Common parts of the package's tests: reference results, and data."""
 
 import numpy
 

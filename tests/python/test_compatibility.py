@@ -1,4 +1,4 @@
-"""What stands in for other packages in tests/compatibility, and the lists and tables of its runner."""
+"""Stand-ins for other packages in tests/compatibility, and the lists and tables of its runner."""
 
 import importlib
 import pathlib

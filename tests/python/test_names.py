@@ -1,4 +1,4 @@
-"""What is named in sentences, signatures and docstrings: names of Python, in the order of a call."""
+"""Names in sentences, signatures and docstrings: names of Python, in the order of a call."""
 
 import copy
 import inspect

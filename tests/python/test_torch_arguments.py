@@ -267,7 +267,7 @@ class Layers(unittest.TestCase):
             layer(x, lengths, offsets, 8)
 
     def test_every_name_of_a_sentence_is_known(self):
-        """What ``stu_layer`` and ``cached_stu_layer`` name is named so, or otherwise, by a module."""
+        """A module has the names of ``stu_layer`` and ``cached_stu_layer``, or others for them."""
         forward = {*hstujit.torch._layer_config.NAMES, "x", "x_offsets", "num_targets", "max_seq_len"}
         cache = {"k_cache", "v_cache", "kv_caching_offsets", "max_delta_len"}
         own = cache | {

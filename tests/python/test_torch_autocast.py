@@ -1,4 +1,4 @@
-"""What autocast does to each operator."""
+"""Effects of autocast on each operator."""
 
 import pathlib
 import re
@@ -20,7 +20,7 @@ if torch:
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Rule(unittest.TestCase):
     def test_what_has_products_follows_autocast_and_nothing_else_does(self):
-        """Of the precision of products, or of no fp32 at all, an operator says that it has them."""
+        """Operators that have products have a parameter precision, or no fp32 at all."""
         lowered, kept = set(), set()
         for _, op, arguments, keywords in torch_cases.cases():
             described = _interface.interface(op, "forward")

@@ -222,7 +222,7 @@ class Use(unittest.TestCase):
 
 @unittest.skipUnless(HAS_GPU, "there is no GPU that PyTorch can use")
 class Kernels(unittest.TestCase):
-    """What kernels in C++ do by themselves: device, workspace, memory, rows that only offsets tell."""
+    """Work that kernels in C++ do by themselves: device, workspace, memory, rows that only offsets tell."""
 
     def test_a_thread_that_has_launched_nothing(self):
         q, k, v, *rest = batch()

@@ -1,4 +1,4 @@
-"""What ``import hstujit.torch`` does and does not do, each in a process of its own."""
+"""Effects of ``import hstujit.torch``, each in a process of its own."""
 
 import os
 import pathlib

@@ -81,7 +81,7 @@ class Layers(unittest.TestCase):
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
 class Sizes(unittest.TestCase):
-    """What an output would be as large as is checked before there is one."""
+    """Sizes of outputs are checked before there is one."""
 
     def test_offsets_that_say_how_many_rows_an_output_has(self):
         x = torch_cases.tensor(8, 16)

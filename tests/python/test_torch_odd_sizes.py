@@ -1,4 +1,4 @@
-"""What the package allocates, kernels take: every output of every operator at odd sizes, in each data type.
+"""Kernels take what the package allocates: every output of every operator at odd sizes, in each data type.
 
 One checker of arguments serves the host backend and a GPU, so that what it takes here it takes there.
 """
@@ -52,7 +52,7 @@ class OddSizes(unittest.TestCase):
                         self.assertEqual(value.grad.shape, value.shape)
 
     def test_rows_of_the_gradient_of_a_bias(self):
-        """Of a layer they begin at multiples of 16 bytes; of attention, which has kernels for all, they are dense."""
+        """Rows of a layer begin at multiples of 16 bytes; those of attention, which has kernels for all, are dense."""
         for dtype in DTYPES:
             of_16_bytes = 16 // dtype.itemsize
             for longest in (5, 8, 20):

@@ -68,7 +68,7 @@ class Operators(unittest.TestCase):
                 torch.library.opcheck(operator(op), *torch_cases.with_gradients(op, arguments, keywords))
 
     def test_gradients_agree_with_differences(self):
-        """Of a random direction for each input: torch.autograd.gradcheck wants more digits than there are."""
+        """Differences in a random direction of each input: torch.autograd.gradcheck wants more digits than exist."""
         for name, op, arguments, keywords in torch_cases.cases():
             if op not in torch_cases.FORWARD_ONLY:
                 with self.subTest(name):

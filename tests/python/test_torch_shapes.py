@@ -167,7 +167,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(ops.complete_cumsum(lengths).shape, (2**28 + 2,))
 
     def test_numbers_that_no_launch_takes(self):
-        """Of each operator, each number that has a bound, but those that say how large an output is to be."""
+        """Tries each number of each operator that has a bound, but those that say how large an output is to be."""
         most, refused = 2**28, set()
         for function, given in calls():
             for name, value in given.items():

@@ -1,4 +1,4 @@
-"""What the functions with public names take, beside what the tested versions of the packages take."""
+"""Parameters of the functions with public names, beside those of the tested versions of the packages."""
 
 import importlib
 import inspect

@@ -21,7 +21,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREFIX = os.environ.get("HSTUJIT_PREFIX")
-# What may be needed of the system: a part of what every manylinux allows.
+# Libraries of the system that may be needed: a part of what every manylinux allows.
 SYSTEM = {
     "libc.so.6",
     "libm.so.6",
@@ -175,7 +175,7 @@ class Wheels(unittest.TestCase):
         self.assertEqual((self.folder / "again" / self.wheel.name).read_bytes(), self.wheel.read_bytes())
 
     def test_another_build_replaces_an_earlier_one(self):
-        """Of the same files but for one, in one folder: pip keeps what has the version that it is given."""
+        """Wheels with the same files but for one, in one folder: pip keeps what has the version that it is given."""
         changed, prefix = self.folder / "changed", self.folder / "prefix"
         shutil.copytree(PREFIX, prefix, symlinks=True)
         record = next((prefix / "share" / "hstujit" / "records").rglob("*.json"))

@@ -100,5 +100,5 @@ def calls():
 
 
 def tensors_of(result):
-    """Those of a result, which is one or a tuple."""
+    """Tensors of a result, which is one or a tuple."""
     return [value for value in (result if isinstance(result, tuple) else (result,)) if value is not None]

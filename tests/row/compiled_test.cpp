@@ -32,7 +32,7 @@ TEST_F(RowKernels, UntunedFitEveryWidth) {
     for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) expect_untuned_fits(layer_norm(width, dtype));
   }
   expect_untuned_fits(layer_norm(RowParams::kMaxWidth, DataType::kBf16));
-  // Of rows that stay in shared memory.
+  // Kernels of rows that stay in shared memory.
   for (const int64_t width : {6144, 8192, 12288}) {
     for (const char* op : {"swish_layer_norm", "hstu_norm_mul_dropout"})
       expect_untuned_fits(**parse_op_spec({{"op", op}, {"width", width}}, ""));

@@ -34,7 +34,7 @@ RowCase with(const RowCase& before, const std::string& parameter, const Json& va
   return result;
 }
 
-// What the operator has of these parameters.
+// Selects the parameters that the operator has.
 Json known_to(const std::string& op, const Json& common) {
   const Json schema = operator_schema(op);
   Json known = Json::object();

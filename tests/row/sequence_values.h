@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// What the reference makes an output of, for sequences of these lengths.
+// Output of the reference, for sequences of these lengths.
 inline std::vector<double> sequences_output(const RowSpec& spec, Direction direction, const Lengths& lengths,
                                             const RowValues& inputs, const std::string& output) {
   const Signature signature = spec.signature(direction);

@@ -35,7 +35,7 @@ LayerNormSpec make_spec(int64_t width, DataType dtype, int64_t alignment = 16, b
   return LayerNormSpec(params);
 }
 
-// What has none is compared with its reference nowhere.
+// An operator without cases is compared with its reference nowhere.
 TEST(RowOperators, EachHasCasesAndItsRowInTheTables) {
   const auto text_of = [](const std::string& file) {
     std::ifstream stream(source_path("/") + file);
@@ -290,7 +290,7 @@ TEST(RowSkeleton, RowsOfFewElementsFillAMultiprocessor) {
   EXPECT_LT(row::Resources(plain, Direction::kForward, many).resident(many, device), device.max_threads / 128);
 }
 
-// Of a grid's configs that leave a kernel all the registers it wants one is tried: the others are the same code.
+// One of a grid's configs that leave a kernel all the registers it wants is tried: the others are the same code.
 TEST(RowSkeleton, TheSameCodeIsTriedOnce) {
   const LayerNormSpec spec = make_spec(512, DataType::kBf16);
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> blocks;  // by threads of a row and warps

@@ -40,7 +40,7 @@ TEST(Guarded, RoundsToNearestAndLeavesTheCallersModeAsItWas) {
 }
 
 TEST(ReadStruct, AnOlderCallersIsFilledUpWithZeros) {
-  // What lies behind the older struct in the caller's memory is not the library's to read.
+  // Memory behind the older struct in the caller's memory is not the library's to read.
   struct {
     First given;
     int64_t behind[2] = {-1, -1};

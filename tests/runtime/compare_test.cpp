@@ -1,4 +1,4 @@
-// What counts as a wrong result.
+// Results that count as wrong.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -36,7 +36,7 @@ class CompileWorkerTest : public TunerTest {
     ::unsetenv("FAKE_COMPILER_SCRIPT");
   }
 
-  // What the compiler does, by config; of workers that start from now on.
+  // Sets what the compiler does, by config, in workers that start from now on.
   static void script(const std::map<std::string, std::string>& actions) {
     ::setenv("FAKE_COMPILER_SCRIPT", Json(actions).dump().c_str(), 1);
   }

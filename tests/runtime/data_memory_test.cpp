@@ -56,7 +56,7 @@ TEST(DataMemory, WhatFollowsFromTheLongestSequenceIsNotSaidToFollowFromRows) {
                     HasSubstr(", so there must be fewer sequences or a smaller max_seq_len")));
 }
 
-// What is said to help does: of one sequence there are no fewer, and none of a row is shorter.
+// Advice must help: a batch of one sequence cannot have fewer, and a sequence of one row cannot be shorter.
 TEST(DataMemory, OnlyWhatMakesTheDataLargeIsToBeLess) {
   const auto dense = [](const char* sizes, const char* batch) {
     return refused(fmt::format(R"({{"name": "j", "op": "jagged_dense_bmm_broadcast_add", {}, {}}})", sizes, batch));
@@ -116,7 +116,8 @@ class CheckedRun : public RuntimeTest {
   }
 };
 
-// Of every family: rows, sums, products, sequences, caches, attention and programs; narrow and wide rows; all types.
+// Instances of every family: rows, sums, products, sequences, caches, attention and programs; narrow and wide rows; all
+// types.
 TEST_F(CheckedRun, TakesNoMoreThanIsEstimated) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
   values_["HSTUJIT_HOST_LIBRARY"] = binary_path("/lib/libhstujit_host.so");

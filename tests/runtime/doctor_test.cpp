@@ -1,4 +1,4 @@
-// What doctor finds: each test breaks one thing and sees it named, with what to do and whether kernels still run.
+// Findings of doctor: each test breaks one thing and sees it named, with what to do and whether kernels still run.
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -55,8 +55,8 @@ TEST_F(EngineTest, ThirtyTwoThreadsWithOneColdKeyCompileOnce) {
   EXPECT_EQ(compiler_->compiles, 1);
 }
 
-// What a caller's log gets it gets when nothing is held that a call of its own would wait for: neither the key, whose
-// other callers wait for its first one, nor the only slot of compiles.
+// A caller's log is called when nothing is held that a call of its own would wait for: neither the key, whose other
+// callers wait for its first one, nor the only slot of compiles.
 TEST_F(EngineTest, ALogMayCallTheLibrary) {
   values_["HSTUJIT_COMPILE_JOBS"] = "1";
   EngineOptions options = engine_options();
@@ -466,7 +466,7 @@ TEST_F(EngineTest, AnOverrideThatNoKernelCanHaveIsRefusedWhenTheContextIsMade) {
   }
 }
 
-// What a field may be for one kernel may be wrong for another.
+// A value that a field may have for one kernel may be wrong for another.
 TEST_F(EngineTest, AnOverrideThatThisKernelCannotHaveIsNamedOnce) {
   for (const char* override : {R"({"threads_per_row": 8})", R"({"skeleton": "row/forward"})", R"({"block_m": 24})"}) {
     values_["HSTUJIT_OVERRIDE"] = override;

@@ -35,7 +35,7 @@ struct JoinedCall {
   FakeLaunch launch;
 };
 
-// Of an operator whose launches take no max_seq_len: a sequence has no more rows than positions can count.
+// The operator's launches take no max_seq_len: a sequence has no more rows than positions can count.
 TEST(JoinedRows, ASequenceOfMoreRowsThanPositionsCountIsRefused) {
   JoinedCall call({{"op", "add_positional_embeddings"}, {"width", 8}}, {9, 3});
   ASSERT_EQ(call.check(), "");

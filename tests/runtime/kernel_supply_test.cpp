@@ -40,7 +40,7 @@ class KernelSupplyTest : public RuntimeTest {
                              choose_kernel(*engine, *spec(), Direction::kForward, device(), kSupplyBucket));
     return supply_kernel(*engine, spec(), Direction::kForward, device(), kSupplyBucket, {}, std::move(choice), how);
   }
-  // Of a process of its own.
+  // Supplies the kernel in a process of its own.
   SuppliedKernel supplied() {
     const auto kernel = supply(make_engine());
     EXPECT_TRUE(kernel.ok()) << kernel.status().message();
@@ -130,7 +130,7 @@ TEST_F(KernelSupplyTest, WhereAllSpillTheOneThatSpillsLeastIsTaken) {
   EXPECT_EQ(compiler_->compiles, 8);
 }
 
-// Of this product the first estimates are of the same tile, in another order or with another stage, and another tile
+// The first estimates for this product are of the same tile, in another order or with another stage, and another tile
 // does not spill.
 TEST_F(KernelSupplyTest, EstimatesThatSpillAlikeAreNotTried) {
   use(R"({"version": 1, "device": "A100", "ops": [{"name": "test", "op": "addmm", "k": 2048, "n": 512,
@@ -222,7 +222,7 @@ TEST_F(KernelSupplyTest, AnotherCostModelChoosesForItself) {
   noted->config = estimate(3);
   engine->tuning().note_choice(*noted);
   EXPECT_EQ(key_text(supplied().choice.config), estimate(1)) << "estimates are looked at anew";
-  // What was measured elsewhere is no estimate.
+  // A winner that was measured elsewhere is not an estimate.
   noted->source = ChoiceSource::kNearDevice;
   engine->tuning().note_choice(*noted);
   EXPECT_EQ(key_text(supplied().choice.config), estimate(3));

@@ -24,7 +24,7 @@ class LaunchTest : public RuntimeTest {
   }
 
   Status launch() { return op_->launch(launch_->values.data(), launch_->values.size(), nullptr); }
-  // Of a kernel with this plan, in the current context.
+  // Makes a launcher of a kernel with this plan, in the current context.
   Result<LauncherPtr> make_launcher(const Signature& signature, const LaunchPlan& plan) {
     const CudaDriverPtr driver = *engine_->driver();
     const auto context = current_context(*driver);
@@ -32,7 +32,7 @@ class LaunchTest : public RuntimeTest {
     HSTUJIT_ASSIGN_OR_RETURN(const ModulePtr module, Module::load(driver, *context, cubin_of("a cubin"), plan));
     return Launcher::create(driver, module, signature, plan);
   }
-  // Of these values, by a kernel whose number of blocks is this factor.
+  // Launches with these values a kernel whose number of blocks is this factor.
   Status launch_of_grid(const FakeLaunch& values, const GridFactor& blocks) {
     LaunchPlan plan;
     plan.kernel_name = "k";

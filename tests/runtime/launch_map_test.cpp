@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 class MapTest : public LaunchTest {
  protected:
-  // Of a kernel that has a map of this argument.
+  // Makes a launcher of a kernel that has a map of this argument.
   Result<LauncherPtr> launcher_with(const FakeLaunch& launch, std::string_view argument, const TensorMapPlan& map) {
     LaunchPlan plan;
     plan.kernel_name = "k";

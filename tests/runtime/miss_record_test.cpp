@@ -208,7 +208,7 @@ TEST_F(MissRecordTest, ManyProcessesThatAppendAtOnceLoseNothing) {
   EXPECT_EQ(*buckets.rbegin(), kKeys);
 }
 
-// What was tuned for such a one would be found by nobody.
+// A record for such a bucket would never be found.
 TEST_F(MissRecordTest, ABucketThatNoLookUpAsksForIsSkipped) {
   const auto warning = [](const MissRecord& miss) {
     const auto recording = parse_recording(format_miss(miss), "r");

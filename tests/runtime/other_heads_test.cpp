@@ -59,7 +59,7 @@ TEST_F(OtherHeads, OwnRecordsComeFirstAndThoseOfOtherDevicesLast) {
   EXPECT_EQ(choice(spec_of(4)).source, ChoiceSource::kTuning);
 }
 
-// Whoever prewarmed may have known no such record.
+// The process that prewarmed may have known no such record.
 TEST_F(OtherHeads, DoNotTakeAwayAKernelThatIsThere) {
   const OpSpecPtr spec = spec_of(6);
   const auto prepare = [&](const EnginePtr& engine) {

@@ -137,7 +137,7 @@ TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
     FakeLaunch launch(*instance, lengths, kDLCUDA, direction);
     const auto bytes = (*op)->workspace_size(launch.values.data(), launch.values.size());
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
-    // What forward leaves to itself, of 135 rows: uvqk, in whose columns of v, q and k y lies, too.
+    // The workspace of forward, for 135 rows: uvqk, in whose columns of v, q and k y lies, too.
     if (direction == Direction::kForward) {
       EXPECT_EQ(*bytes, kRows * 2 * 512);
     }
@@ -164,7 +164,7 @@ TEST_F(ProgramTest, ALayerIsOneLaunchOfManyKernelsOnOneWorkspace) {
 // Workspace of a launch, in bytes of each row that is added: memory that cannot grow unseen.
 class ProgramMemoryTest : public ProgramTest {
  protected:
-  // Of 4 heads of 128, rows of 512: one matrix of as many columns takes 1024 bytes of a row.
+  // A layer of 4 heads of 128 and rows of 512: one matrix of as many columns takes 1024 bytes of a row.
   static Json of_rows(const Json& more) {
     Json json = {{"name", "layer"},     {"op", "stu_layer"},   {"width", 512},
                  {"heads", 4},          {"attn_dim", 128},     {"hidden_dim", 128},
@@ -204,9 +204,9 @@ TEST_F(ProgramMemoryTest, OfALayer) {
   EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kForward), 4 * 1024, 8);
   // At attention: v, q and k, the gradient of uvqk, that of the attention output, and dq of fp32.
   EXPECT_NEAR(bytes_of_row(Json::object(), Direction::kBackward), (3 + 4 + 1 + 2) * 1024, 64);
-  // Of q, k and dq a part.
+  // A part of q, k and dq, for each group of heads.
   EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 2}}, Direction::kBackward), (1 + 4 + 1 + 1) * 1024, 64);
-  // That of a quarter lies in dx.
+  // The workspace of a quarter lies in dx.
   EXPECT_NEAR(bytes_of_row({{"backward_head_groups", 4}}, Direction::kBackward), (4 + 1) * 1024, 64);
   const Json kept = {{"recompute_normed_x", false}, {"recompute_uvqk", false}, {"recompute_y", false}};
   EXPECT_NEAR(bytes_of_row(kept, Direction::kForward), 0, 8);

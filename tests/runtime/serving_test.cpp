@@ -1,5 +1,5 @@
-// What a serving machine gets: a bundle and no compiler, no shipped records and no cache of its own. And how prewarm
-// says beforehand whether that is enough.
+// Parts that a serving machine gets: a bundle and no compiler, no shipped records and no cache of its own. And how
+// prewarm says beforehand whether that is enough.
 #include <filesystem>
 #include <set>
 
@@ -36,7 +36,7 @@ class ServingTest : public RuntimeTest {
     EXPECT_TRUE(config.ok()) << config.status().message();
     return *config;
   }
-  // Of every row that has a kernel: what was chosen, and the digest of its cubin.
+  // Lists for every row that has a kernel what was chosen, and the digest of its cubin.
   static std::vector<std::string> choices_of(const Json& report) {
     std::vector<std::string> choices;
     for (const Json& row : report["instances"]) {

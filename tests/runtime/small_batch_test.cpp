@@ -127,7 +127,7 @@ TEST_F(SmallBatchTest, UntunedTheColumnsOfFewTilesAreSharedOut) {
   EXPECT_EQ(fake().cluster, 1u);
 }
 
-// That of short sequences is the third.
+// The kernel of short sequences is the third.
 TEST_F(SmallBatchTest, KernelsOfABucketAreCompiledSideBySide) {
   values_["HSTUJIT_COMPILE_JOBS"] = "2";
   compiler_->delay = std::chrono::milliseconds(200);
@@ -205,7 +205,7 @@ TEST_F(SmallBatchTest, RunsAndTimingsSayWhichKernelTheyHad) {
   }
 }
 
-// Of an instance whose own batch is a small one that batch, else one sequence.
+// Times are of the instance's own batch where that is a small one, else of one sequence.
 TEST_F(SmallBatchTest, TheirTimesAreOfSmallBatches) {
   const DeviceSpec device = *known_device("sm_90a");
   const auto lengths = [&](const std::string& extra, const ProblemBucket& bucket) {

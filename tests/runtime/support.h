@@ -1,4 +1,4 @@
-// What the tests of the runtime share: the fake driver, a fake compiler, engines and ops over them.
+// Common parts of the tests of the runtime: the fake driver, a fake compiler, engines and ops over them.
 #pragma once
 
 #include <gmock/gmock.h>

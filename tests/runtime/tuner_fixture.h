@@ -7,13 +7,13 @@
 
 namespace hstujit::test {
 
-// What benches run on. Time, validity and faults of a candidate follow from its config.
+// Device that benches run on. Time, validity and faults of a candidate follow from its config.
 struct FakeDevice {
   std::function<Status(const KernelConfig&)> validity = [](const KernelConfig&) { return Status(); };
   std::function<double(const KernelConfig&)> duration = [](const KernelConfig&) { return 1.0; };
   // A factor of one of the repeats.
   std::function<double(const KernelConfig&, int repeat)> noise = [](const KernelConfig&, int) { return 1.0; };
-  // What a launch leaves the bench in: of a validation, or of `repeats` timed ones.
+  // State in which a launch leaves the bench: of a validation, or of `repeats` timed ones.
   std::function<BenchState(const KernelConfig&, int repeats)> fate = [](const KernelConfig&, int) {
     return BenchState::kSound;
   };
@@ -90,7 +90,7 @@ class TunerTest : public RuntimeTest {
     };
     return tune_problem(*make_engine(), factory, problem_, options_);
   }
-  // What is stored for the key.
+  // Record that is stored for the key.
   TuningRecord stored() {
     return make_engine()
         ->tuning()

@@ -1,4 +1,4 @@
-// What the tuner chooses, with times that the test makes up.
+// Choices of the tuner, with times that the test makes up.
 #include "tests/runtime/tuner_fixture.h"
 
 namespace hstujit::test {

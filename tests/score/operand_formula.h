@@ -99,7 +99,7 @@ class OperandFormula {
   int64_t heads() const { return call_.params.heads; }
   double read(const char* name, int64_t place) const { return tensors_.at(name)[static_cast<size_t>(place)]; }
   bool has(const std::string& name) const { return tensors_.contains(name); }
-  // Of a tensor of rows.
+  // Reads a tensor of rows.
   double read_row(const char* name, const Pair& pair, int64_t position) const {
     return position < 0 || position >= pair.rows.n ? 0 : read(name, pair.rows.first + position);
   }
@@ -177,7 +177,7 @@ class OperandFormula {
   std::vector<std::string> outputs_;
 };
 
-// Of the largest number of a tensor.
+// Tolerance, as a share of the largest number of a tensor.
 inline double tolerance(const HstuAttentionParams& params) {
   if (params.dtype == DataType::kFp32) return params.precision == MatmulPrecision::kIeee ? 2e-5 : 2e-3;
   return params.dtype == DataType::kFp16 ? 3e-3 : 2e-2;

@@ -34,7 +34,7 @@ TEST(PositionalScore, FunctionsEqualTheFormula) {
   }
 }
 
-// What a score does not ask for leaves no more than an unnamed parameter.
+// Positions that a score does not ask for leave no more than an unnamed parameter.
 TEST(PositionalScore, BuiltInScoresDoNotAsk) {
   for (const std::string& name : all_scores()) {
     HstuAttentionParams params = attention_params();
@@ -49,7 +49,7 @@ TEST(PositionalScore, BuiltInScoresDoNotAsk) {
   }
 }
 
-// That of each skeleton which is expected to be the fastest.
+// The config of each skeleton that is expected to be the fastest.
 std::vector<KernelConfig> configs_of(const OpSpec& spec, Direction direction, const DeviceSpec& device) {
   std::map<std::string, KernelConfig> by_skeleton;
   for (const Candidate& candidate : search_space(spec, direction, device, {.max_seq_len = 1024}).candidates)

@@ -179,7 +179,7 @@ TEST(RowOperand, KernelsCompile) {
   EXPECT_GE(compiled.size(), 7U);
 }
 
-// What cannot be summed is refused with a sentence.
+// A gradient that cannot be summed is refused with a sentence.
 TEST(RowOperand, AGradientNeedsTheRowOrTheColumn) {
   const auto spec = with_rows(kTargets);
   const auto context = make_context();

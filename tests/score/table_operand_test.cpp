@@ -246,7 +246,7 @@ TEST(TableOperand, HopperWithoutRowsOfK) {
   check(kTargets, Direction::kBackward, packed_backward, lengths_of(71), false);
 }
 
-// What is no number reaches the elements that its pairs read, and no other, in one order or another.
+// A NaN reaches the elements that its pairs read, and no other, in one order or another.
 TEST(TableOperand, WhatIsNoNumberStaysWithItsEntries) {
   const auto spec = with_tables(kTargets, false);
   const EmulatedKernel kernel(emit_for(spec, Direction::kBackward, ampere_tile(64, 2, 16, 1)));
@@ -299,7 +299,7 @@ TEST(TableOperand, KernelsCompile) {
   EXPECT_GE(compiled.size(), 5U);
 }
 
-// Of a table's gradient no more than a multiprocessor has room for; reading has no such limit.
+// A table's gradient has no more elements than a multiprocessor has room for; reading has no such limit.
 TEST(TableOperand, SumsThatDoNotFitAreRefused) {
   const OpSpecPtr parsed = make_spec(with(base(), kTargets));
   const HstuAttentionParams& params = static_cast<const AttentionSpec&>(*parsed).params();

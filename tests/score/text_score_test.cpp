@@ -13,8 +13,8 @@ namespace {
 
 const Json kExact = {{"dtype", "fp32"}, {"precision", "ieee"}};
 
-// What texts read: integers beside tables that are left on both sides, with and without heads, and the rest. Some
-// have names that kernels have for something else.
+// Operands that texts read: integers beside tables that are left on both sides, with and without heads, and the rest.
+// Some have names that kernels have for something else.
 const Json kOperands = {
     {"operands",
      "ts: row(int64), near: table(40, grad), far: table(12, bf16, heads, grad), slope: head(grad), batch: "

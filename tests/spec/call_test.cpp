@@ -367,7 +367,7 @@ class SignatureCall : public CallInputs {
       else
         given.numbers.insert(argument.name);
     }
-    // What only decides the instance may be given, too, beside what follows from it.
+    // Arguments that only decide the instance may be given, too, beside those that follow from it.
     const auto deciding = function.deciding();
     for (const auto& [parameter, presence] : function.interface.presences) {
       for (const std::string& name : presence.given)
@@ -438,7 +438,7 @@ TEST_P(Call, ACallWithTheArgumentsOfAnInstanceIsThatInstance) {
       expected.insert(expected.end(), own.begin(), own.end());
     }
     const Status status = sizes->evaluate(resolved->signature, call, rows, found);
-    // What the rows of two tensors are together, random numbers of rows are not.
+    // Random numbers of rows do not add up as the rows of two tensors do.
     const bool is_sum = std::ranges::any_of(sizes->symbols(), [](const SizeSymbol& symbol) {
       return symbol.source == SizeSymbol::Source::kSum || symbol.source == SizeSymbol::Source::kRest;
     });

@@ -78,7 +78,7 @@ class Instance {
     spec.reference(direction, lengths, expected);
   }
 
-  // What the rule of `judge` says of all outputs with that mistake; empty when they pass.
+  // Mistakes that the rule of `judge` finds in all outputs with that mistake; empty when they pass.
   std::string mistakes(const AttentionSpec& judge, Mistake mistake) const {
     const auto outputs = RoundedAttention(spec, direction, inputs, mistake).run(direction);
     ReferenceComparison comparison(judge, direction, lengths, inputs, expected);
@@ -150,7 +150,7 @@ TEST(Closeness, HonestRoundingOfTinyAndCancellingInstancesIsNearEnough) {
   EXPECT_GT(beyond_the_bound, 500) << "the instances are too well conditioned to show anything";
 }
 
-// What an H200 gave 1.5 times the bound for, whatever is wrong with one row: its only dot product cancels.
+// An H200 gave 1.5 times the bound here, though nothing is wrong with the row: its only dot product cancels.
 TEST(Closeness, OneRowIsNearEnough) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     for (const Direction direction : kDirections) {
@@ -180,7 +180,7 @@ TEST(Closeness, HonestRoundingBelowTheNormalNumbersIsNearEnough) {
 constexpr Mistake kMistakes[] = {Mistake::kWrongRow, Mistake::kMissingColumn, Mistake::kMissingSlice, Mistake::kSign,
                                  Mistake::kMask};
 
-// Those whose score is not constant where it is small, so that every pair counts.
+// Instances whose score is not constant where it is small, so that every pair counts.
 TEST(Closeness, MistakesInTinyInstancesAreFound) {
   int found[std::size(kMistakes)] = {}, possible = 0;
   for (uint64_t seed = 0; seed < 3000; ++seed) {

@@ -1,4 +1,4 @@
-// What the ops of a config share.
+// Fields that the ops of a config share.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-// Whoever writes a default means something by it, also where no entry has any use for it yet.
+// A user who writes a default means something by it, also where no entry has any use for it yet.
 TEST(Config, ADefaultThatNoEntryTakesIsHeldToItsRules) {
   const auto config_with = [](const std::string& defaults) {
     return R"({"version": 1, "defaults": {)" + defaults +
@@ -109,7 +109,7 @@ TEST(Config, ALargeDefaultCostsNoOpAnything) {
   }
 }
 
-// What the others of a config share is no part of an operator that has no such thing.
+// A default of the other operators of a config is not a part of one that lacks the field.
 TEST(Config, DefaultsAreForThoseWhoTakeThem) {
   const auto config = parse_config(R"({"version": 1,
       "defaults": {"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [8, 16],

@@ -202,7 +202,7 @@ TEST(Config, ADeviceFileThatIsNotThereIsNamedByItsPath) {
   EXPECT_THAT(status.message(), HasSubstr("; there is no \"/some/folder/dev.json\""));
 }
 
-// What is said of a config whose device is a file with that text, but for where the config has it.
+// Sentences about a config whose device is a file with that text, but for where the config has it.
 std::vector<std::string> said_of_device_file(const std::string& text) {
   const auto folder = TempDir::create();
   EXPECT_TRUE(folder.ok());

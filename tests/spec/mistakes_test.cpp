@@ -1,4 +1,4 @@
-// What is said of a config with mistakes: all of them, where each stands, and what was meant.
+// Sentences about a config with mistakes: all of them, where each stands, and what was meant.
 #include "compiler/spec/mistakes.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return split(status.message(), '\n');
 }
 
-// Of one entry, with what every attention needs but `fields`.
+// Lines about one entry, with what every attention needs but `fields`.
 std::vector<std::string> lines_of_entry(const std::string& fields) {
   return lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "hstu_attention", "max_seq_len": 8, )" + fields +
                   "}]}");
@@ -49,7 +49,7 @@ TEST(Mistakes, ALongNameIsShortenedAndStandsWhereItsObjectDoes) {
       ElementsAre(StartsWith(start)));
 }
 
-// What is said of the field `name`, which `op` has not; empty where it has.
+// Sentence about the field `name`, which `op` lacks; empty where it has the field.
 std::string about_field(const std::string& op, const std::string& name) {
   const std::string mark = "." + name + " (value 1) is not a known field of " + op;
   for (const std::string& line : lines_of(
@@ -348,7 +348,7 @@ TEST(Mistakes, ADeviceFileHasPlacesOfItsOwn) {
                                                          StartsWith(file + ":2:52: shared_memory is -1; allowed")));
 }
 
-// Those beyond the range of integers lost their last digits, 1e3 was 1000.0.
+// Numbers beyond the range of integers lost their last digits, 1e3 was 1000.0.
 TEST(Mistakes, NumbersAreShownAsTheyAreWritten) {
   for (const char* number : {"18446744073709551615", "-9223372036854775809", "1e3", "2.50", "0", "1E+400"}) {
     const std::string text =
@@ -359,7 +359,7 @@ TEST(Mistakes, NumbersAreShownAsTheyAreWritten) {
   }
 }
 
-// Those of `dtype` alone were, and of a dtype of integers none.
+// Names in `dtype` alone were understood, and none in a dtype of integers.
 TEST(Mistakes, NamesOfDataTypesAreUnderstoodInEveryField) {
   const auto error = [](const std::string& fields) {
     return parse_config(R"({"version": 1, "ops": [{"name": "a", )" + fields + "}]}", "test", "").status().message();

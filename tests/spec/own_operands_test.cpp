@@ -206,7 +206,7 @@ class Elements {
   }
   HostTensor& tensor(size_t operand) { return tensors_[operand]; }
 
-  // What is read at an index, written beside the library's.
+  // Reads an element at an index, written beside the library's code.
   double read(std::string_view name, int64_t index, const ScorePlace& place) const {
     const auto found = std::ranges::find(operands_, name, &Operand::name);
     const HostTensor& tensor = tensors_[static_cast<size_t>(found - operands_.begin())];
@@ -254,7 +254,7 @@ TEST(OwnOperands, RandomTextsMeanWhatTheySay) {
   }
 }
 
-// What sites say of an element adds up to what a change of the element does, but at bends.
+// Slopes at the sites of an element add up to the effect of a change of the element, except at bends.
 TEST(OwnOperands, SlopesAreDifferences) {
   constexpr double kStep = 1e-5;
   int compared = 0;

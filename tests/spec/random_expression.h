@@ -11,7 +11,7 @@ namespace hstujit {
 
 inline constexpr int64_t kValues = 6;  // each number is in [0, kValues)
 
-// Of numbers x, y, z and a flag, with every operator.
+// Random expressions of numbers x, y, z and a flag, with every operator.
 class RandomExpression {
  public:
   explicit RandomExpression(uint64_t seed) : random_(seed) {}

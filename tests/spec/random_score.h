@@ -21,7 +21,7 @@ struct ScorePoint {
   std::function<double(std::string_view operand, int64_t index)> read = {};
 };
 
-// What a text with operands reads: integers, tables with and without heads, and one element for each row, head or call.
+// Operands that a text reads: integers, tables with and without heads, and one element for each row, head or call.
 inline constexpr std::string_view kRandomOperands =
     "ts: row(int64), a: row(grad), age: table(37, grad), w: table(12, heads, grad), slope: head(grad), gain: "
     "scalar(grad)";

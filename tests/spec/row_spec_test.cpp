@@ -74,7 +74,7 @@ TEST(RowSpec, WorkCountsBytesOnce) {
   EXPECT_EQ((*norm)->work(Direction::kBackward, lengths).bytes, 3 * 10 * 100 * 2 + 3 * 100 * 4);
 }
 
-// What rows add may leave next to nothing: an error of a millionth of it is then no mistake, and a thousandth is.
+// Sums over rows may leave next to nothing: an error of a millionth of it is then no mistake, and a thousandth is.
 TEST(RowSpec, SumsOverRowsMayCancel) {
   constexpr int64_t kRows = 2;
   const auto parsed = parse(R"({"op": "layer_norm", "width": 1, "dtype": "fp32", "weight": false})");

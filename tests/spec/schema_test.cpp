@@ -76,7 +76,7 @@ TEST(Schema, TheStructsOfTheCppInterfaceAreCurrent) {
   EXPECT_EQ(*header, operators_header()) << "run `make docs`";
 }
 
-// What the examples name by "$schema".
+// The file that the examples name by "$schema".
 TEST(Schema, FileIsCurrent) {
   const auto file = whole_file(source_path("/hstujit.schema.json"));
   ASSERT_TRUE(file.ok()) << file.status().message();

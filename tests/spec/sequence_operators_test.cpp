@@ -90,7 +90,7 @@ TEST(SequenceOperators, Signatures) {
   EXPECT_EQ(arguments_of(add, Direction::kBackward), "dout bf16(L, 8), seq_offsets int64(B+1), ddense bf16(B, 8)");
 }
 
-// What they take and give is what the partner has, under the names of gradients.
+// Their arguments are those of the partner, under the names of gradients.
 TEST(SequenceOperators, SignaturesOfWhatMovesRows) {
   const char* const concat = R"({"op": "concat_2d_jagged", "width": 8, "prefix": true})";
   EXPECT_EQ(arguments_of(concat, Direction::kForward),
@@ -121,7 +121,7 @@ TEST(SequenceOperators, SignaturesOfWhatMovesRows) {
             "dout bf16(L, 8), seq_offsets int64(B+1), max_len, ddense bf16(B*max_len, 8)");
 }
 
-// Of programs and gradients, too, an argument is described as what it is there.
+// Arguments of programs and gradients, too, are described as what they are there.
 TEST(SequenceOperators, ArgumentsAreDescribedAsTheOperatorsOwn) {
   for (const std::string_view op : operator_names()) {
     const auto spec = smallest_op_spec(op);
@@ -160,7 +160,7 @@ TEST(SequenceOperators, WorkCountsBytesOnce) {
   for (const Direction direction : kDirections) {
     expect_bytes(R"({"op": "concat_2d_jagged", "width": 100})", direction, (4 + 6 + 10) * kRow);
     expect_bytes(R"({"op": "split_2d_jagged", "width": 100})", direction, (4 + 6 + 10) * kRow);
-    // Of padding nothing is read.
+    // Padding is not read.
     const bool forward = direction == Direction::kForward;
     expect_bytes(R"({"op": "jagged_to_padded_dense", "width": 100})", direction, (10 + (forward ? 16 : 10)) * kRow);
     expect_bytes(R"({"op": "dense_to_jagged", "width": 100})", direction, (10 + (forward ? 10 : 16)) * kRow);
@@ -232,7 +232,7 @@ class Call {
     return outputs;
   }
 
-  // Of the forward direction: its outputs, times what backward takes as their gradients.
+  // Loss of the forward direction: its outputs, times what backward takes as their gradients.
   double loss() {
     double sum = 0;
     for (const auto& [name, output] : run(Direction::kForward)) {

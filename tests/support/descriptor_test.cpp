@@ -12,7 +12,7 @@
 namespace hstujit {
 namespace {
 
-// What `body` returns in a process whose standard streams are closed.
+// Result of `body` in a process whose standard streams are closed.
 int without_standard_streams(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

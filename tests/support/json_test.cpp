@@ -179,7 +179,7 @@ TEST(Json, ValuesGoWhereThereIsNoMemory) {
     Json nothing, list;
     const std::string name = "a";
     const AllMemory all;
-    // What was to become an object or a list, and could not.
+    // A value that was to become an object or a list, and could not.
     const bool none = runs_out_of_memory([&] { nothing[name] = 1; }) && runs_out_of_memory([&] { list.push_back(1); });
     value = nothing = list = nullptr;
     sorted = nullptr;

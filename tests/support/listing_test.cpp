@@ -28,7 +28,7 @@ extern "C" dirent* readdir(DIR* folder) {
 namespace hstujit {
 namespace {
 
-// Whoever took it for the whole would remove a cubin whose metadata is in the rest.
+// A reader who took it for the whole would remove a cubin whose metadata is in the rest.
 TEST(ListingTest, APartOfAListingIsNone) {
   const auto temporary = TempDir::create();
   ASSERT_TRUE(temporary.ok());

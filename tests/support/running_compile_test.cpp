@@ -46,7 +46,7 @@ TEST(RunningCompileDeathTest, ExitDestroysWhatAnotherCompileHasMade) {
   EXPECT_EXIT(compile_and_exit<RunningCompile>(), testing::ExitedWithCode(kDestroyed), "");
 }
 
-// What its parent compiles is not compiled there, and the child waits for nothing.
+// Compiles of the parent do not run in the child, which waits for nothing.
 TEST(RunningCompileTest, AForkedChildEndsWithoutItsParentsCompiles) {
   const RunningCompile compile;
   const pid_t child = ::fork();

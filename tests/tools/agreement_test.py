@@ -68,7 +68,7 @@ class Checks(unittest.TestCase):
         self.assertNotIn("not_compared", result)
 
     def test_a_way_that_computes_something_else_is_not_timed_and_fails_the_script(self):
-        # What the record of layers once had beside a ratio of times.
+        # The text that the record of layers once had beside a ratio of times.
         good, result, code = self.checked("bf16", forward=0.30832)
         self.assertEqual((good, code), (False, 1))
         self.assertNotIn("difference", result)

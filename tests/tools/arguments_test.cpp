@@ -1,4 +1,4 @@
-// What a user gets for wrong arguments: one sentence, and the exit code that docs/cli.md promises.
+// Answers to wrong arguments: one sentence, and the exit code that docs/cli.md promises.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@ TEST_F(Compiling, ASecondPrewarmCompilesNothingAndIsQuick) {
   EXPECT_LT(second.seconds, 0.5);
 }
 
-// Whoever fills a cache must not leave with an empty one.
+// A user who fills a cache must not end up with an empty one.
 TEST_F(Compiling, WhatTheCacheCannotKeepIsAFailure) {
   const std::string file = scratch_.file("occupied", "no folder") + "/below";
   const Outcome refused = prewarm(file);
@@ -59,7 +59,7 @@ TEST_F(Compiling, AVersionThatNoKernelHasIsAnsweredByThoseThereAre) {
   EXPECT_THAT(outcome.err, testing::ContainsRegex("no kernel was compiled by NVRTC 1.0; there are those of 1[0-9]\\."));
 }
 
-// Of one key, two compiles: what is exported is the same, byte for byte.
+// Two compiles of one key: the exports are the same, byte for byte.
 TEST_F(Compiling, EqualCachesGiveEqualBundles) {
   std::vector<std::string> bundles;
   for (const char* name : {"one", "two"}) {

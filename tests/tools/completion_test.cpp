@@ -25,7 +25,7 @@ Command sample() {
   return {"tool", "Does things", {flag}, {run, {"cache", "The cache", {}, {list, import}}}};
 }
 
-// What bash offers at the end of `words`, of which the last is begun.
+// Words that bash offers at the end of `words`, of which the last is begun.
 std::string offered(const std::string& script, const std::vector<std::string>& words) {
   const Scratch scratch;
   std::string line = script + "\ncompopt() { :; }\nCOMP_WORDS=(";

@@ -126,7 +126,7 @@ TEST(Check, AStepOfAProgramHasAName) {
   EXPECT_EQ(launched.code, kBadRequest);
   EXPECT_THAT(launched.err, HasSubstr("\"layer/layer_norm\" is a step, which is launched with all of its op; allowed: "
                                       "\"layer\""));
-  // What run would not take either is no suggestion of its.
+  // A name that run would not take either is not suggested.
   const std::string no_step = "is no step, and steps are launched with all of their op; allowed: \"layer\"\n";
   EXPECT_EQ(with("run", "layer/norm").err, "hstujit: --op \"layer/norm\" " + no_step);
   EXPECT_EQ(with("run", "layer/").err, "hstujit: --op \"layer/\" " + no_step);

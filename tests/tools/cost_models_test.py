@@ -12,14 +12,14 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What bench/random_cells.py is told for the cells of each file candidate_times_NAME.csv.gz in bench/results.
+# Arguments of bench/random_cells.py for the cells of each file candidate_times_NAME.csv.gz in bench/results.
 TIMES = {"h100_2026-11-26": ["--seed", "1", "--count", "54"],
          "extremes_2026-11-26": ["--seed", "2", "--count", "36", "--extremes"],
          "short_2026-11-27": ["--seed", "2", "--count", "4", "--short", "--exhaustive"],
          "short_narrow_2026-11-27": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[235]$"],
          "short_wide_2026-11-27": ["--seed", "4", "--count", "6", "--short", "--exhaustive", "--only", "^short-[014]$"],
          "narrow_2026-11-27": ["--seed", "11", "--count", "200", "--exhaustive", "--only", "^random-(10|24|36|119)$"]}
-# Of these cells, as they were drawn when they were timed.
+# Digests of these cells, as they were drawn when they were timed.
 DIGESTS = {"h100_2026-11-26": "5905dd69d893604e", "extremes_2026-11-26": "c7f29a87168fa2b5",
            "short_2026-11-27": "63e3c674a4abd025",
            "short_narrow_2026-11-27": "7352b2a3602277a5",

@@ -1,4 +1,4 @@
-// What a user gets where the machine lacks something, or a variable is wrong.
+// Answers where the machine lacks something, or a variable is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ TEST(Missing, DoctorReportsAllOfItAndSaysThatNothingRuns) {
   }
 }
 
-// Of a stack that is used up nobody hears anything.
+// A stack that is used up ends the program without a word.
 TEST(Missing, AStackIsNamedWithWhatIsNeeded) {
   const auto with = [](const char* limit) {
     return run_program({"/bin/sh", "-c", std::string("ulimit -S -s ") + limit + R"( && exec "$0" check --config a)",
@@ -138,7 +138,7 @@ TEST(Environment, AWrongVariableIsABadRequest) {
     EXPECT_EQ(hstujit_tool({"cache", "ls"}, {{"HSTUJIT_FROZEN", path}}).code, kBadRequest) << path;
 }
 
-// What is wrong with it whatever kernel it is for is said once; what does not fit a kernel leaves the config valid.
+// A mistake for all kernels is reported once; a value that does not fit one kernel leaves the config valid.
 TEST(Environment, AWrongOverrideIsNoMistakeOfTheConfig) {
   const Scratch scratch;
   const std::string path =

@@ -1,4 +1,4 @@
-// What check, doctor and others say of configs, caches and folders, and where that does not fit.
+// Sentences of check, doctor and others about configs, caches and folders, and their width.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

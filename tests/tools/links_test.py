@@ -20,7 +20,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """Of headings, as they are made from their text: lower case, without punctuation, hyphens for spaces."""
+    """Anchors of headings, as they are made from their text: lower case, without punctuation, hyphens for spaces."""
     headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -40,7 +40,7 @@ def dead_links(page, text):
 
 
 def lost_results(text):
-    """Of results, whose names may be patterns, those that no file has."""
+    """Results, whose names may be patterns, that no file has."""
     return [name for name in RESULT.findall(text) if not any((ROOT / "bench" / "results").glob(name))]
 
 

@@ -1,5 +1,5 @@
-// What every command writes: nothing of a hostile text reaches a terminal as it is, and no state of the standard
-// streams ends the program by a signal or makes a loss look like success.
+// Output of every command: nothing of a hostile text reaches a terminal as it is, and no state of the standard streams
+// ends the program by a signal or makes a loss look like success.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ class Streams : public testing::TestWithParam<Arguments> {
   std::string config_ = scratch_.config();
 };
 
-// What passes by tools/hstujit/output.h is neither escaped nor missed when it is lost.
+// Output that passes by tools/hstujit/output.h is neither escaped nor missed when it is lost.
 TEST(Streams, AreWrittenInOnePlace) {
   size_t files = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(source_path("/tools/hstujit"))) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bench/record.py takes from a report of hstujit doctor."""
+"""Parts of a report of hstujit doctor that bench/record.py takes."""
 import json
 import pathlib
 import re

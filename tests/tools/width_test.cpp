@@ -69,7 +69,7 @@ std::vector<std::string> listed_commands(const std::string& help) {
   return commands;
 }
 
-// Of a command and of all below it; their names, "cache ls".
+// Checks a command and all below it; their names, "cache ls".
 std::vector<std::string> expect_narrow_help(const std::vector<std::string>& command, const std::string& name) {
   std::vector<std::string> arguments = command;
   arguments.emplace_back("--help");

@@ -29,9 +29,9 @@ hstujit_context_options context_options(const std::string& cache_dir);
 // A failure that may be of the input file `path`, which `option` of the command line names: where the file cannot be
 // read as such, a wrong argument, as one is that does not exist, and the sentence begins with the option.
 Status of_input(std::string_view option, const std::string& path, const Status& status);
-// Of --config, or of another option that names a config.
+// Loads the config of --config, or of another option that names one.
 Result<ConfigPtr> load_config(const std::string& path, std::string_view option = "--config");
-// Of --from.
+// Loads the recording of --from.
 Result<ConfigPtr> load_recording(const std::string& path);
 
 // A report, whether or not everything in it succeeded. A sentence of a failure names the option that gave an argument.

@@ -23,7 +23,7 @@ struct Command {
   std::vector<Command> commands;
 };
 
-// What an option takes: CLI11 joins its name and what validators have to say.
+// Value that an option takes: CLI11 joins its name and the texts of validators.
 struct OptionValue {
   std::string name;     // "FILE"; "" for a flag
   std::string allowed;  // "1 to 1024"; "" where nothing is said

@@ -28,7 +28,7 @@ std::string shell_quoted(const std::string& text) {
 
 bool is_placed(const CommandOption& option) { return option.names.empty(); }
 
-// What may stand behind an option, as a shell's call: `files`, `folders`, or `words` of the choices.
+// Completions of an option's value, as a shell's call: `files`, `folders`, or `words` of the choices.
 struct Calls {
   std::string files;
   std::string folders;

@@ -1,4 +1,4 @@
-// What the program's exit code says; the one place where a status becomes one.
+// Exit codes of the program; the one place where a status becomes one.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ enum class ExitCode : int {
 
 ExitCode exit_code(Code code);
 
-// What the manual says of it.
+// Meaning of the code, for the manual.
 std::string_view meaning(ExitCode code);
 
 }  // namespace hstujit

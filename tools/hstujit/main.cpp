@@ -22,7 +22,7 @@ using hstujit::ExitCode;
 using hstujit::Status;
 
 ExitCode fail(const Status& status) {
-  // Of a config, and of the environment, the library names all mistakes, one a line.
+  // The library names all mistakes of a config, and of the environment, one a line.
   if (status.code() == Code::kInvalidConfig || status.code() == Code::kInvalidArgument) {
     for (const std::string& line : hstujit::split(status.message(), '\n')) hstujit::print_error(line);
   } else if (!status.message().empty()) {

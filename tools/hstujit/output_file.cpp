@@ -65,7 +65,7 @@ bool is_report(const std::string& path) {
   return json.ok() && json->is_object() && json->contains("results");
 }
 
-// Of a file that is there: one of another kind was hardly meant to be replaced.
+// Checks a file that exists: one of another kind was hardly meant to be replaced.
 Status check_kind(const std::string& path, OutputKind kind) {
   HSTUJIT_ASSIGN_OR_RETURN(const FileHead head, read_file_head(path, kFileKindBytes));
   if (head.size == 0) return {};

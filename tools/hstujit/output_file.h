@@ -9,7 +9,7 @@
 
 namespace hstujit {
 
-// What a command writes. It replaces a file of that kind, or an empty one, and no other.
+// Output of a command. It replaces a file of that kind, or an empty one, and no other.
 enum class OutputKind {
   kBundle,   // of cache export
   kChoices,  // of freeze

@@ -46,8 +46,8 @@ std::string option_suggestion(std::string_view wrong, const std::vector<std::str
   return near.empty() ? std::string() : did_you_mean(fmt::format("--{}", near));
 }
 
-// What other programs call an option, with a value where that is what is meant. Of several, the first that the command
-// has; empty where it has none.
+// Finds the option that other programs call by this name, with a value where that is meant. Of several, the first that
+// the command has; empty where it has none.
 std::string_view option_elsewhere(std::string_view wrong, const std::vector<std::string>& names) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"--gpu", "--device"},
                                                                       {"--gpu", "--devices"},
@@ -104,7 +104,7 @@ std::string_view option_elsewhere(std::string_view wrong, const std::vector<std:
   return {};
 }
 
-// What other programs call a command; empty where it is none of these.
+// Finds the command that other programs call by this name; empty where there is none.
 std::string_view known_elsewhere(std::string_view word, const std::vector<std::string>& names) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"list", "ls"},         {"rm", "prune"},        {"clean", "prune"},    {"clear", "prune"},
@@ -180,7 +180,7 @@ std::string about_words_elsewhere(const std::string& words, std::span<const char
   return fmt::format(kBeforeCommand, words);
 }
 
-// What a command above the innermost one was given: it is no option of that, and no command either.
+// Names an argument that a command above the innermost one was given: it is neither an option of that nor a command.
 std::string before_the_command(const CLI::App& command) {
   for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent()) {
     const std::vector<std::string> rest = above->remaining();
@@ -211,7 +211,7 @@ const CLI::Option* without_its_value(const CLI::App& command) {
   return nullptr;
 }
 
-// Of an option that is missing, or whose value is; empty where the sentence is about something else.
+// Describes an option that is missing, or whose value is; empty where the sentence is about something else.
 std::string about_what_is_missing(const CLI::App& command, const std::string& sentence) {
   constexpr std::string_view kNoOption = " is required", kNoValue = " missing";
   const CLI::Option* const without = without_its_value(command);
@@ -227,7 +227,7 @@ std::string about_what_is_missing(const CLI::App& command, const std::string& se
   return {};
 }
 
-// What CLI11 found, by the form of its sentence where it keeps no more than that.
+// Words an error of CLI11, by the form of its sentence where it keeps no more than that.
 std::string in_our_words(const CLI::App& command, const CLI::ParseError& error) {
   const std::string sentence = error.what();
   if (std::string missing = about_what_is_missing(command, sentence); !missing.empty()) return missing;

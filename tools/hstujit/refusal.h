@@ -1,4 +1,4 @@
-// What the program says to a command line that it does not carry out: help, the version, or what is wrong with it.
+// Answers of the program to a command line that it does not carry out: help, the version, or what is wrong with it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace hstujit {
 
-// Of every option that takes no value: --wide=3 is a mistake.
+// Refuses values of every option that takes none: --wide=3 is a mistake.
 void refuse_values_of_flags(CLI::App& app);
 
 // Throws CLI::ValidationError where an option or argument was given an empty text, as by a shell's variable that is not

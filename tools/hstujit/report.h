@@ -28,10 +28,10 @@ std::string config_text(const Json& config);
 std::string bucket_text(const Json& row);
 // The same with another length before it.
 std::string bucket_text(const Json& row, std::string length);
-// Of which batches that kernel is, behind other text: "", ", small batches", ", short sequences".
+// Names the batches that the kernel serves, behind other text: "", ", small batches", ", short sequences".
 std::string batches_text(const Json& row);
 
-// What a row is about: "layer forward 1024", with the length that is given, which may be empty.
+// Names the subject of a row: "layer forward 1024", with the length that is given, which may be empty.
 std::string row_text(const Json& row, std::string_view length);
 
 // "NVIDIA H200, sm_90a, 132 SMs" of a DeviceSpec.
@@ -40,16 +40,16 @@ std::string device_text(const Json& device);
 // The driver's number, 13000, as CUDA versions are written: "13.0".
 std::string driver_text(const Json& version);
 
-// Of tune's keys: a printable line for each that ended before its time, with the reason; "" when none did.
+// Lists tune's keys, a printable line for each that ended before its time, with the reason; "" when none did.
 std::string early_ends_text(const Json& keys);
 
-// Of tune's keys: a printable line for each whose winner is not what launches take; "" when all are.
+// Lists tune's keys, a printable line for each whose winner is not what launches take; "" when all are.
 std::string staying_text(const Json& keys);
 
 // Each different message of the rows' `field` ({"code", "message"}) once, with five of the rows that have it and how
 // many more there are: to standard error. Returns how many rows have one.
 size_t print_failures(const Json& rows, std::string_view field);
-// What a report of prewarm or tune says of entries that the cache could not keep; how many sentences that is.
+// Prints the entries that the cache could not keep, from a report of prewarm or tune; returns the number of sentences.
 size_t print_not_kept(const Json& report);
 
 }  // namespace hstujit

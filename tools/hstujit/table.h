@@ -13,7 +13,7 @@ enum class Align { kLeft, kRight };
 enum class Tone { kPlain, kGood, kBad, kFaint };
 enum class Show { kAlways, kWide };  // kWide: in wide tables only
 
-// What a table that is not wide takes at most: a terminal beside something else, a page, a message.
+// Columns that a table takes at most where it is not wide: a terminal beside something else, a page, a message.
 inline constexpr size_t kTableWidth = 100;
 
 struct Column {
@@ -74,7 +74,7 @@ size_t display_width(std::string_view text);
 // ends with a newline, too.
 std::string paragraph(const std::string& text, size_t indent);
 
-// What print() would, as a paragraph whose further lines are indented.
+// Prints as print() does, as a paragraph whose further lines are indented.
 template <typename... Arguments>
 void print_paragraph(fmt::format_string<const Shown<Arguments>&...> format, const Arguments&... arguments) {
   write_text(stdout, paragraph(format_printable<Arguments...>(format, arguments...), 2));

@@ -1,4 +1,4 @@
-// What a stream can show: whether it is a terminal, how wide, and whether colour is wanted (NO_COLOR, TERM=dumb).
+// Abilities of a stream: whether it is a terminal, how wide, and whether colour is wanted (NO_COLOR, TERM=dumb).
 #pragma once
 
 namespace hstujit {

@@ -22,21 +22,22 @@ namespace hstujit {
 
 namespace {
 
-// Of an element as it is drawn and as a reference gives it: float64, or int64.
+// Bytes of an element as it is drawn and as a reference gives it: float64, or int64.
 constexpr double kValueBytes = 8;
-// Of any element while data are made, and of one that is only repeated for timing.
+// Bytes of any element while data are made, and of one that is only repeated for timing.
 constexpr double kDrawnBytes = 16, kPackedBytes = 4;
-// Of an element of an input, what a reference keeps beside it: rounded ones, sums of threads. Measured with products.
+// Bytes that a reference keeps beside an element of an input: rounded ones, sums of threads. Measured with products.
 constexpr double kReferenceBytes = 4;
 // Times that a run holds the packed tensors: as they are drawn, as the launch leaves them, and of a repeated one.
 constexpr double kRunImages = 3, kCheckedImages = 2;
-// Of what a program's steps leave to one another: the answer in float64 and its variance.
+// Bytes of an element that a program's steps leave to one another: the answer in float64 and its variance.
 constexpr double kBetweenStepsBytes = 16;
-// Of a sequence, for each tensor that has a number of it: integers, and those of the copies that a comparison makes.
-// Measured on the host, 80 and a few of the sequence.
+// Bytes of a sequence, for each tensor that has a number of it: integers, and those of the copies that a comparison
+// makes. Measured on the host, 80 and a few of the sequence.
 constexpr double kSequenceBytes = 96;
 
-// What is generated together, and whether its size follows from the batch, or from the instance's parameters alone.
+// Data that are generated together, and whether its size follows from the batch, or from the instance's parameters
+// alone.
 struct DataShare {
   std::string name;
   double bytes = 0;
@@ -90,8 +91,9 @@ double counted_elements(const std::vector<int64_t>& shape) {
   return elements;
 }
 
-// What a comparison holds of a tensor at its peak: contiguous and strided ones, each as it was drawn and as the launch
-// leaves it; the values of an input for both, or an output's answer; and what one output at a time is looked at with.
+// Bytes that a comparison holds of a tensor at its peak: contiguous and strided ones, each as it was drawn and as the
+// launch leaves it; the values of an input for both, or an output's answer; and what one output at a time is looked at
+// with.
 double checked_bytes(const Argument& argument, const std::vector<int64_t>& shape) {
   const double element = static_cast<double>(size_of(argument.dtype)), elements = counted_elements(shape);
   const double aligned = element * aligned_elements(argument, shape);
@@ -159,7 +161,7 @@ BatchSize least_batch(BatchSize batch) {
   return batch;
 }
 
-// What there is, and whose.
+// Room that exists, and whose it is.
 struct DataRoom {
   double bytes;
   std::string_view text;
@@ -214,7 +216,7 @@ Status check_data_memory(const OpSpec& spec, Direction direction, const BatchSiz
   }
   if (!of_parameters.empty()) what.push_back(fmt::format("{}", fmt::join(of_parameters, " and ")));
 
-  // Of a batch that has one of everything, the parameters alone are to blame. Otherwise each that makes the batch large
+  // The parameters alone are to blame for a batch that has one of everything. Otherwise each that makes the batch large
   // may be less; what is large whatever the batch may be less, too.
   const std::vector<DataShare> least = shares(least_batch(batch), 1);
   const double least_needed = bytes_of(least);

@@ -6,7 +6,7 @@
 
 namespace hstujit {
 
-// What the data of a batch are for: a launch, a comparison with the float64 answer beside it, which takes more memory,
+// Purposes of the data of a batch: a launch, a comparison with the float64 answer beside it, which takes more memory,
 // or times, which take less.
 enum class DrawnFor { kChecking, kRunning, kTiming };
 

@@ -11,8 +11,8 @@ namespace hstujit {
 // Whether an argument has strides of its own.
 bool is_strided(const ProblemData& problem, size_t argument);
 
-// Of a problem with contiguous tensors: those whose strides would be no multiples of their alignment get rows of the
-// next width that is one.
+// Aligns rows of a problem with contiguous tensors: those whose strides are not multiples of their alignment get rows
+// of the next width that is one.
 void align_rows(ProblemData& problem);
 
 // The same problem with gaps after the innermost rows of every tensor (..., D), after all that each other axis counts,

@@ -68,9 +68,9 @@ struct TimeSummary {
 
 TimeSummary summarise(std::vector<double> samples);
 
-// Of the samples of one call of time(): what they would be had the clock stood still. A repeat's samples are divided by
-// what they have in common, the mean of their ratios to the medians. So what spread is left is what keeps the
-// candidates apart. The samples of a single candidate are returned as they are.
+// Corrects the samples of one call of time() to what they would be had the clock stood still. A repeat's samples are
+// divided by what they have in common, the mean of their ratios to the medians. So what spread is left is what keeps
+// the candidates apart. The samples of a single candidate are returned as they are.
 std::vector<std::vector<double>> without_drift(std::vector<std::vector<double>> samples);
 
 }  // namespace hstujit

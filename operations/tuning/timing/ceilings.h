@@ -1,4 +1,4 @@
-// What the device can do at best, measured beside every benchmark: a time says little without it.
+// The best that the device can do, measured beside every benchmark: a time says little without it.
 #pragma once
 
 #include <optional>

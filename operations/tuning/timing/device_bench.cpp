@@ -27,7 +27,7 @@ Result<std::unique_ptr<DeviceBench>> DeviceBench::create(CudaDriverPtr driver, O
     return {};
   };
   HSTUJIT_RETURN_IF_ERROR(add_check(adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed)));
-  // What is timed on a small batch may form clusters there, where tiles are few.
+  // Kernels that are timed on a small batch may form clusters there, where tiles are few.
   const int64_t small = max_small_batch(*spec, direction, lengths.max_seq_len, device.sm_count);
   if (static_cast<int64_t>(lengths.rows.size()) <= small) {
     HSTUJIT_RETURN_IF_ERROR(add_check(adversarial_lengths(*spec, direction, lengths.max_seq_len, kSeed, small)));

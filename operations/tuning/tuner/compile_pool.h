@@ -22,7 +22,7 @@ namespace hstujit {
 struct PoolResult {
   size_t index = 0;  // in the list of candidates
   std::string source_digest;
-  // What an earlier run found out about this source: a candidate that it timed or rejected is not compiled. One that is
+  // Findings of an earlier run about this source: a candidate that it timed or rejected is not compiled. One that is
   // not reached has no binary, because the budget had ended; its source was made to see what is known about it.
   enum class Known { kNothing, kTimed, kRejected, kNotReached } known = Known::kNothing;
   const TuningRejection* rejection = nullptr;  // kRejected: what the earlier record says
@@ -42,7 +42,7 @@ class CompilePool {
   // The next result; none when all are delivered or the budget ended.
   std::optional<PoolResult> next();
 
-  // What is done for a candidate: its source alone; its cubin when nothing is known; its cubin in any case.
+  // Steps that are taken for a candidate: its source alone; its cubin when nothing is known; its cubin in any case.
   enum class Effort { kLook, kCompileUnknown, kCompile };
   // One candidate on the calling thread, which is always the same one, whatever the budget is.
   PoolResult produce(size_t index, Effort effort) { return produce(index, effort, workers_.back()); }

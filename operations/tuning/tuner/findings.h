@@ -1,4 +1,4 @@
-// What one run of the tuner knows: what earlier runs found out, what it has found out itself, and what of it is stored.
+// Knowledge of one run of the tuner: findings of earlier runs, its own, and which of them are stored.
 //
 // Findings are stored while the run goes on, so that one that is killed loses the last few only and the next run goes
 // on where it ended. Nothing is written about a candidate before it has run.
@@ -19,7 +19,7 @@ class Findings {
  public:
   Findings(Engine& engine, const TuneProblem& problem, const KernelConfig& heuristic, const TunerOptions& options);
 
-  // What is stored for the key since earlier runs; null when nothing is.
+  // Record that earlier runs stored for the key; null when there is none.
   const TuningRecord* earlier() const { return earlier_ ? &*earlier_ : nullptr; }
 
   // The source of a config, and of its compiler, as of today: only times of these sources compete.

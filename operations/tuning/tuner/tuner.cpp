@@ -182,7 +182,7 @@ Status TuningRun::try_from(size_t first) {
   return {};
 }
 
-// Of a record that another library may have written.
+// Reads the winner of a record that another library may have written.
 std::optional<KernelConfig> TuningRun::usable(const RecordedConfig& winner) const {
   const Result<KernelConfig> config = parse_kernel_config(json_or_null(winner.text()));
   if (!config.ok()) return std::nullopt;
@@ -218,7 +218,7 @@ Result<TuneReport> TuningRun::run() {
       HSTUJIT_ASSIGN_OR_RETURN(report_.record, findings_.take_over());
     }
   }
-  // What was chosen before the key was tuned decides nothing any more.
+  // Choices from before the key was tuned decide nothing any more.
   engine_.tuning().drop_choice(report_.record.key, choice_generator(*problem_.spec, problem_.direction));
   HSTUJIT_RETURN_IF_ERROR(keep_winner());
   report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();

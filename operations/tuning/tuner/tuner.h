@@ -8,9 +8,9 @@
 // The winner is a config whose time, of this run or an earlier one, is of the source that would run today. A candidate
 // that the budget left out has no such time, unless it is the earlier winner, whose source is always looked at.
 //
-// What is found out is stored while the run goes on (findings.h). A candidate that breaks the bench is rejected for
-// good, as "crashed" or "timeout"; the factory then makes another bench and tuning goes on. When it cannot, or did so
-// too often, tuning ends there: the report says why, and its winner is the best of what was validated.
+// Findings are stored while the run goes on (findings.h). A candidate that breaks the bench is rejected for good, as
+// "crashed" or "timeout"; the factory then makes another bench and tuning goes on. When it cannot, or did so too often,
+// tuning ends there: the report says why, and its winner is the best of what was validated.
 #pragma once
 
 #include <functional>

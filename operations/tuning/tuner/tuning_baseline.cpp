@@ -84,7 +84,7 @@ Status TuningRun::try_baseline(CompilePool& pool, PoolResult result) {
   }
   findings_.saw_source(candidates_[index].config, result.source_digest);
   if (result.known == PoolResult::Known::kRejected) {
-    // What the assembler had against the heuristic's config does not count: it was not run then.
+    // Objections of the assembler to the heuristic's config do not count: it was not run then.
     const auto rejection =
         result.binary.ok() ? resource_rejection(result.binary->info.resources) : std::optional<Rejection>();
     const bool resources = rejection && rejection->reason == result.rejection->reason;

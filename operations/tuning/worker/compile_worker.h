@@ -30,7 +30,7 @@ class CompileWorker {
   Result<Blobs> emit(const CompileRequest& request) { return ask("emit", request); }
   Result<Blobs> compile(const CompileRequest& request) { return ask("compile", request); }
 
-  // What the last call says about its request beyond its status, as a reason of rejection:
+  // Reason of rejection of the last call's request, beyond its status:
   //   compile_timeout   it took longer than the limit
   //   compile_crashed   the process ended by itself
   //   compile_killed    the process was ended by another one, perhaps for its memory: nothing is known of the request

@@ -19,7 +19,7 @@ struct WorkerMessage {
   std::string body;
 };
 
-// Of either part of a frame: more than any cubin, any list of lengths.
+// Bytes of either part of a frame, at most: more than any cubin, any list of lengths.
 inline constexpr size_t kLargestPart = size_t{256} << 20;
 
 class WorkerChannel {

@@ -1,4 +1,4 @@
-// What crosses between the tuner and a worker that compiles: a request there, and blobs back.
+// Messages between the tuner and a worker that compiles: a request there, and blobs back.
 #pragma once
 
 #include "operations/tuning/worker/worker_channel.h"

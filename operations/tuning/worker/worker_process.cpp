@@ -38,7 +38,7 @@ WorkerEnding ending_of(int status) {
   return {fmt::format("exited with status {}", WEXITSTATUS(status)), false};
 }
 
-// Of each rejected candidate the record keeps the message.
+// Shortens the message that the record keeps of a rejected candidate.
 std::string shortened(std::string message) {
   constexpr size_t kLongestMessage = size_t{16} << 10;
   if (message.size() <= kLongestMessage) return message;
@@ -53,7 +53,7 @@ Status status_of(const nlohmann::ordered_json& head, const std::string& action) 
   }
 }
 
-// What posix_spawn needs to know about the child, released at the end.
+// Settings of posix_spawn for the child, released at the end.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int socket) {

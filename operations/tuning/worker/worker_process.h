@@ -23,7 +23,7 @@ struct WorkerEnding {
   bool from_outside = false;
 };
 
-// What came of a request.
+// Outcome of a request.
 struct WorkerAnswer {
   enum class Fate { kAnswered, kTimedOut, kDied };
   Fate fate = Fate::kAnswered;

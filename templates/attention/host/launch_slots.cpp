@@ -12,7 +12,7 @@ namespace hstujit {
 
 namespace {
 
-// What `tensor` points at on the device.
+// Type that `tensor` points at on the device.
 std::string pointer_type(const Argument& tensor) {
   const std::string type = fmt::format("{}*", pointed_at(tensor.dtype));
   return tensor.role == ArgumentRole::kOutput ? type : "const " + type;

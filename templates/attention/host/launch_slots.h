@@ -33,19 +33,19 @@ GridFactor batch_factor(const Signature& signature);
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 
-// Of "one CTA per (sequence, head)".
+// Factors of "one CTA per (sequence, head)".
 std::vector<GridFactor> sequence_grid(const AttentionSpec& spec, Direction direction);
 
-// Of "one CTA for each tile of rows of any sequences", as many as there are at most; none where there is no sequence,
-// though there are rows that belong to none.
+// Factors of "one CTA for each tile of rows of any sequences", as many as there are at most; none where there is no
+// sequence, though there are rows that belong to none.
 std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction);
 
 // Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether tiles of
 // columns begin at even ones, as pairs of the bias do: kEvenTiles.
 Constants attention_constants(const AttentionSpec& spec);
 
-// What kernel names begin with: the operator, "_jagged" where sequences have different numbers of rows in q, and
-// what operands add (Operand::kernel_suffix).
+// Beginning of kernel names: the operator, "_jagged" where sequences have different numbers of rows in q, and what
+// operands add (Operand::kernel_suffix).
 std::string attention_kernel_prefix(const AttentionSpec& spec);
 
 }  // namespace hstujit

@@ -3,8 +3,8 @@
 #pragma once
 #include "common/ptx/ld_global.cuh"
 
-// What sums are multiplied by that are not of one row: 1 where each row has a factor of its own, which was then
-// multiplied into what was added up.
+// Factor of sums that are not of one row: 1 where each row has a factor of its own, which was then multiplied into what
+// was added up.
 template <class Spec, class Params>
 __device__ __forceinline__ float common_factor(const Params& params) {
   if constexpr (!Spec::Factors::kPresent) {
@@ -20,14 +20,14 @@ __device__ __forceinline__ float common_factor(const Params& params) {
 template <class Spec, class Params>
 class RowFactors {
  public:
-  // Of a sequence of `rows` rows, whose first is row `start` of the tensor.
+  // Factors of a sequence of `rows` rows, whose first is row `start` of the tensor.
   __device__ __forceinline__ RowFactors(const Params& params, i64 start, int rows)
       : first_(Spec::Factors::Tensor::data(params) + start), rows_(rows) {}
 
   // 0, and not read, of rows past the end.
   __device__ __forceinline__ float of(int row) const { return row < rows_ ? __ldg(first_ + row) : 0.0f; }
 
-  // Of `row` and the next, loaded where this is called: what uses them is short of registers.
+  // Factors of `row` and the next, loaded where this is called: what uses them is short of registers.
   __device__ __forceinline__ float2 pair(int row) const { return make_float2(load(row), load(row + 1)); }
 
  private:
@@ -39,7 +39,7 @@ class RowFactors {
   const int rows_;
 };
 
-// What the sums of rows of a sequence are multiplied by: RowFactors, or a number that they have in common.
+// Factors of the sums of rows of a sequence: RowFactors, or a number that they have in common.
 template <class Spec, class Params>
 __device__ __forceinline__ auto row_factors(const Params& params, i64 start, int rows) {
   if constexpr (Spec::Factors::kOfRows) {
@@ -49,8 +49,8 @@ __device__ __forceinline__ auto row_factors(const Params& params, i64 start, int
   }
 }
 
-// Of `row` and the row 8 further on, the two that a thread has of an accumulator fragment. Looked up where this is
-// called, once: what uses them is short of registers.
+// Factors of `row` and the row 8 further on, the two that a thread has of an accumulator fragment. Looked up where this
+// is called, once: what uses them is short of registers.
 __device__ __forceinline__ float thread_factors(float common, int) { return common; }
 template <class Spec, class Params>
 __device__ __forceinline__ float2 thread_factors(const RowFactors<Spec, Params>& factors, int row) {

@@ -5,7 +5,8 @@
 
 namespace sm80 {
 
-// Of a warp's rows, of which this thread's first is `row`, and the chunk of columns from `column0` on.
+// Begins the scores of a warp's rows with the bias, of which this thread's first is `row`, and the chunk of columns
+// from `column0` on.
 template <class Spec, class S, class Bias>
 __device__ __forceinline__ void begin_rows_with(const Bias& bias, int row, int column0, typename S::Scores& scores) {
 #pragma unroll

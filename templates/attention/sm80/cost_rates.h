@@ -4,7 +4,7 @@
 
 namespace hstujit::sm80 {
 
-// What a multiprocessor does in a clock.
+// Work of a multiprocessor in a clock.
 struct Rates {
   double tensor_16bit;  // multiply-adds of mma.sync, fp32 accumulation
   double fma;           // fp32 multiply-adds

@@ -1,4 +1,4 @@
-// What the sm80 skeletons of both directions ask of a device and of a config.
+// Requirements of the sm80 skeletons of both directions on a device and a config.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
 std::vector<Rejection> occupancy_limits(int64_t threads, int64_t shared_bytes, int64_t blocks,
                                         const DeviceSpec& device);
 
-// What data is multiplied as: names kernels.
+// Type in which data is multiplied: names kernels.
 std::string_view product_name(const HstuAttentionParams& params);
 
 }  // namespace hstujit::sm80

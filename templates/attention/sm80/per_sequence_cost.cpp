@@ -36,7 +36,7 @@ double per_sequence_estimate_ms(const HstuAttentionParams& params, const Attenti
     const TileCounts tiles = count_tiles(params, sequence, config.block_m, config.block_n);
     const TileCounts chunks = count_tiles(params, sequence, kernel.warp_rows, kernel.chunk_columns);
     const double of_tiles = tiles.row_tiles * (roles * costs.tile + fragments * costs.tile_column * kernel.sum_columns);
-    // Of all roles' warps.
+    // Clocks of all roles' warps.
     const double issued = warps * (roles * (costs.cta + tiles.kv_tiles * costs.moving_tile) + of_tiles) +
                           chunks.kv_tiles * scores / 32 * of_score;
     const double waited = costs.waits + tiles.row_tiles * costs.tile_waits + tiles.kv_tiles * costs.moving_waits +

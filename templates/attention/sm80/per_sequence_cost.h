@@ -10,8 +10,8 @@
 
 namespace hstujit::sm80 {
 
-// What the estimates are made of, in clocks: of a warp instruction's issue, or of a warp's wait. In proportion they are
-// counts of machine code and clocks of a profile; their scale is that of the other models' estimates, as judged by
+// Costs that make up the estimates, in clocks: of a warp instruction's issue, or of a warp's wait. In proportion they
+// are counts of machine code and clocks of a profile; their scale is that of the other models' estimates, as judged by
 // bench/fit_costs.cpp with times on an H200 (docs/journal.md, entry 66).
 struct PerSequenceCosts {
   double cta = 150;           // instructions of each warp: which sequence, addresses
@@ -37,7 +37,7 @@ struct PerSequenceCosts {
   }
 };
 
-// What a direction's kernel does for one (sequence, head).
+// Work of a direction's kernel for one (sequence, head).
 struct PerSequenceKernel {
   int64_t warp_rows = 0, chunk_columns = 0;
   int64_t resident = 1;        // CTAs on a multiprocessor

@@ -13,7 +13,7 @@ namespace hstujit::sm80 {
 
 namespace {
 
-// Of "grid" nothing has been fitted to measurements: the figures are those of the forward model.
+// Nothing has been fitted to measurements of "grid": the figures are those of the forward model.
 constexpr double kHidden = 2.5;         // warps per scheduler that hide one another's latencies
 constexpr double kScore = 1.5;          // a score with its derivative, over the score alone
 constexpr double kTileCycles = 5000;    // a tile's first loads and last stores
@@ -50,7 +50,7 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   const Rates rates = rates_of(device.capability());
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
   const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
-  // Of rows and the columns that they see; of columns and the rows that see them there are about as many.
+  // Tiles of rows and the columns that they see; there are about as many of columns and the rows that see them.
   const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
 

@@ -7,7 +7,7 @@
 
 namespace hstujit::sm80 {
 
-// Those of a kernel that computes the gradient of the scores beside them.
+// Costs of a kernel that computes the gradient of the scores beside them.
 PerSequenceCosts backward_per_sequence_costs();
 
 // `config` must be one that the skeleton does not reject for its tile.

@@ -46,7 +46,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
             config.warps = warps;
             config.blocks_per_sm = blocks_per_sm;
             config.activation = sm80::is_ieee(params) ? "accurate" : "mufu";
-            if (sm80::well_formed(config)) configs.push_back(std::move(config));
+            configs.push_back(std::move(config));
           }
         }
       }

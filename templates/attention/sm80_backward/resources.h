@@ -1,5 +1,5 @@
-// What one CTA of the sm80_backward skeleton uses: shared memory, threads, registers, and the shapes that follow. The
-// device struct `sm80::BackwardShared` has the same layout; the template asserts that its size is the same.
+// Resources of one CTA of the sm80_backward skeleton: shared memory, threads, registers, and the shapes that follow.
+// The device struct `sm80::BackwardShared` has the same layout; the template asserts that its size is the same.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct BackwardResources {
   int64_t registers_needed = 0;  // estimate for a thread
   int64_t register_cap = 0;      // what blocks_per_sm leaves to a thread
 
-  // Those that the source has as constants.
+  // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = BackwardResources;
     return std::make_tuple(field("threads", &R::threads, ""), field("chunk_columns", &R::chunk_columns, ""),

@@ -28,8 +28,8 @@ struct TensorRef {
   i64 row_stride, head_stride;  // in elements
 };
 
-// What a CTA computes: which tensors it owns, which pass by, and where its sums go. "attn" are tensors with the columns
-// of q and k, "hidden" those with the columns of v and dout. In the letters of kernel.cuh:
+// Roles of a CTA: which tensors it owns, which pass by, and where its sums go. "attn" are tensors with the columns of q
+// and k, "hidden" those with the columns of v and dout. In the letters of kernel.cuh:
 //
 //   role            a (own attn)  b (own hidden)  x (other attn)  y (other hidden)  sums
 //   OfQ             q             dout            k               v                 dq

@@ -35,7 +35,7 @@ class BackwardWorker {
     if constexpr (Role::kHiddenGradient) store<Hidden>(Role::hidden_gradient(params_), hidden_sums_);
   }
 
-  // What walk_moving_tiles() calls.
+  // Called by walk_moving_tiles().
   __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
     load<Config::kBlockN, true>(Role::other_attn(params_), Role::other_hidden(params_), tile.first, stage_tile(stage));
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "compiler/plan/typed_skeleton.h"
 #include "templates/attention/host/launch_slots.h"
@@ -32,11 +33,12 @@ struct Sm80Forward {
 std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
   const auto& params = spec.params();
   std::vector<AttentionConfig> configs;
+  // 16 columns are for wide rows of fp32, of which no more fit into the shared memory of an Ada CTA.
+  constexpr int64_t kColumns[] = {64, 32, 128, 16};
+  const auto columns = std::span(kColumns).first(params.dtype == DataType::kFp32 ? 4 : 3);
   for (const int64_t block_m : {64, 128}) {
     for (const int64_t warps : {4, 8}) {
-      for (const int64_t block_n : {64, 32, 128, 16}) {
-        // 16 columns are for wide rows of fp32, of which no more fit into the shared memory of an Ada CTA.
-        if (block_n == 16 && params.dtype != DataType::kFp32) continue;
+      for (const int64_t block_n : columns) {
         for (const int64_t stages : {2, 3, 1}) {
           for (const int64_t blocks_per_sm : {2, 1, 3}) {
             AttentionConfig config;

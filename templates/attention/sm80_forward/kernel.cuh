@@ -45,7 +45,7 @@ class Worker {
                                    outputs_, row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
   }
 
-  // What walk_moving_tiles() calls.
+  // Called by walk_moving_tiles().
   __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
     const int rows = sequence_.rows - tile.first;
     Load::template load<typename S::QkTile, Config::kBlockN, S::kQkBytes>(

@@ -1,4 +1,4 @@
-// What one CTA of the sm80_forward skeleton uses: shared memory, threads, registers, and the shapes that follow. The
+// Resources of one CTA of the sm80_forward skeleton: shared memory, threads, registers, and the shapes that follow. The
 // device struct `sm80::Shared` has the same layout; the template asserts that its size is the same.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Resources {
   int64_t registers_needed = 0;  // estimate for a thread
   int64_t register_cap = 0;      // what blocks_per_sm leaves to a thread
 
-  // Those that the source has as constants.
+  // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
     return std::make_tuple(field("threads", &R::threads, ""), field("chunk_columns", &R::chunk_columns, ""),

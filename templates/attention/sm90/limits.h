@@ -1,4 +1,4 @@
-// What the configs of the sm90 skeletons of both directions are, and what they ask of a device.
+// Configs of the sm90 skeletons of both directions, and their requirements on a device.
 #pragma once
 
 #include <string_view>

@@ -33,7 +33,7 @@ __device__ __forceinline__ Contributors contributors_of(const Sequence& sequence
   return {(end - 1) / Config::kBlockM, begin / Config::kBlockM};
 }
 
-// Of a Q tile and head, after a tile has added to it; what the next one waits for.
+// Value of the semaphore of a Q tile and head, after a tile has added to it; what the next one waits for.
 __device__ __forceinline__ u32 value_after(int tile, int tiles) { return static_cast<u32>(tiles - tile); }
 
 // The semaphore of a Q tile of kBlockN rows. `sequence`: its number in the batch. No two Q tiles have the same one:
@@ -102,7 +102,7 @@ class FixedOrderTiles : public MovingTileWalk<Config, FixedOrderTiles<Config, Vi
   using Walk::flags_;
   using Walk::visible_;
 
-  // That of the tile before this one, of those that have the Q tile.
+  // Value after the tile before this one, among the tiles that have the Q tile.
   __device__ __forceinline__ u32 value_before(int tile, int first, int row0) const {
     int before = tile + 1;
     while (before < first && (mask_flags<Config, View>(sequence_, before * Config::kBlockM, row0, sequence_.rows) &

@@ -93,7 +93,7 @@ class Producer {
       shared_.stationary_state[s] = stationary_;
       shared_.tile[s] = {sequence.start, first, sequence.rows, sequence.targets, tile.head, has_work, kRole};
       if constexpr (kKeepSequence<Spec, Config>) {
-        if (has_work) shared_.tile[s].has_work = tile.sequence + 1;
+        if (has_work) shared_.tile[s].set_sequence(tile.sequence);
       }
       if (has_work) {
         const u32 full = shared_address(&shared_.stationary_full[s]);

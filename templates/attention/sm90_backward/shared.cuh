@@ -54,9 +54,12 @@ struct TileInfo {
   int rows;     // n
   int targets;  // t
   int head;
-  int has_work;  // 0: nothing has to do with these rows, their gradients are zero; else, where kKeepSequence, 1 +
-                 // the number of the sequence
-  Role role;     // kNone: no more tiles; the other members are unset
+  int work;   // 0: no pair has these rows, their gradients are zero; else 1 or, where kKeepSequence, sequence() + 1
+  Role role;  // kNone: no more tiles; the other members are unset
+
+  __device__ __forceinline__ bool has_work() const { return work != 0; }
+  __device__ __forceinline__ int sequence() const { return work - 1; }  // its number in the batch, where kKeepSequence
+  __device__ __forceinline__ void set_sequence(int sequence) { work = sequence + 1; }
 };
 
 // Layout of operands as in sm90::Shared.

@@ -114,7 +114,7 @@ class ListTileScheduler {
     return round * gridDim.x + across - kIndex * work_tiles();
   }
 
-  // Of one role. The list has as many of each.
+  // Work tiles of one role. The list has as many of each.
   __device__ __forceinline__ i64 work_tiles() const { return shared_.schedule_total; }
 
   __device__ __forceinline__ void take(u32 work_tile, Tile& tile, Sequence& sequence) {

@@ -27,7 +27,7 @@ class FusedConsumer {
       clear_sums(dk_);
       clear_sums(dv_);
       row_ = partial_row_ = kNoRow;
-      if (tile().has_work) {
+      if (tile().has_work()) {
         zero_past_end();
         run_q_tiles();
       }
@@ -45,7 +45,7 @@ class FusedConsumer {
   // do not fit the cache cost more than a product.
   static constexpr bool kPeelFirst = Spec::kAttnDim + Spec::kHiddenDim > 192;
   static constexpr bool kFixed = kFixedOrder<Config>, kUsesSmemAccum = Config::kSmemAccumTiles > 0;
-  // What is loaded from global memory takes its time.
+  // Loads from global memory take their time.
   static constexpr bool kBeginEarly = kFixed && !kUsesSmemAccum;
   static constexpr int kBegins = 1,
                        kEnds = 2;  // of the sums of a Q tile of dq: this KV tile has the first partial, the last
@@ -176,14 +176,14 @@ class FusedConsumer {
     announce();
   }
 
-  // What row_ and partial_row_ say of a Q tile besides its first row, which is a multiple of kRows.
+  // State of a Q tile in row_ and partial_row_ besides its first row, which is a multiple of kRows.
   static __device__ __forceinline__ int order_of(int flags) {
     return kFixed ? (flags & MovingTileInfo::kFirstPartial ? kBegins : 0) |
                         (flags & MovingTileInfo::kLastPartial ? kEnds : 0)
                   : 0;
   }
 
-  // Of partials that others have begun, the last one.
+  // Whether the partial is the last one of a sum that others have begun.
   static __device__ __forceinline__ bool completes_sum(int row) { return (row & kOrder) == kEnds; }
 
   // Until dS of the Q tile before is there, the other buffer free again and, with "semaphore", the semaphore at our

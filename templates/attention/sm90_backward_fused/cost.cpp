@@ -20,7 +20,7 @@ constexpr double kTooLongPerSequence = 4;
 
 constexpr double kScoreShare = 0.3;  // of a moving tile; assumed, since no score in text has been timed
 
-// Of a causal sequence's Q tiles, those whose sums have no room in shared memory, where others have.
+// Share of a causal sequence's Q tiles whose sums have no room in shared memory, where others have.
 double share_of_gmem_accum(const FusedResources& resources, const AttentionConfig& config, int64_t rows) {
   if (resources.smem_accum_tiles == 0) return 0;
   const int64_t room = (resources.first_smem_accum_tile + resources.smem_accum_tiles) * config.block_n;

@@ -9,8 +9,8 @@
 
 namespace hstujit::sm90::backward {
 
-// What the estimates are made of, in microseconds on an H100; only their ratios count. Fitted by bench/fit_costs.cpp to
-// 116 keys, semaphores dearer by hand (docs/journal.md, entry 66).
+// Costs that make up the estimates, in microseconds on an H100; only their ratios count. Fitted by bench/fit_costs.cpp
+// to 116 keys, semaphores dearer by hand (docs/journal.md, entry 66).
 struct FusedCosts {
   double q_tile = 1.01;                // a Q tile of 64 rows: what does not grow with the head dimensions,
   double q_tile_columns = 1.42;        // and what does, for 256 columns of q and v
@@ -29,11 +29,11 @@ struct FusedCosts {
   double launches = 6.28;                 // of clearing, kernel and, with atomics, conversion
   double bytes_per_microsecond = 2.44e6;  // of clearing and conversion
   double of_measured = 0.564;
-  // Of tiles that wait for semaphores.
+  // Factor of tiles that wait for semaphores.
   double semaphore_tile = 1.14;
   double semaphore_last_tiles_first = 1.5;
   double semaphore_wait = 1.45;
-  // Of per_sequence sequences: nobody waits, but a sum in global memory beside others in shared memory costs
+  // Factor of per_sequence sequences: nobody waits, but a sum in global memory beside others in shared memory costs
   // more.
   double per_sequence_tile = 0.993;
   double gmem_accum = 1.07;

@@ -49,7 +49,7 @@ struct DqPartial {
     });
   }
 
-  // What was added up so far; of rows past the end of the sequence 0.
+  // Loads what was added up so far; 0 for rows past the end of the sequence.
   static __device__ __forceinline__ void load(float* dq_accum, const TileInfo& tile, int row0,
                                               float (&partial)[kSums]) {
     clear_sums(partial);

@@ -18,7 +18,7 @@ namespace {
 using sm90::backward::FusedResources;
 
 constexpr int64_t kQTileRows = 64;
-// Of the layout of dq_accum: the template has them, too, and compares.
+// Constants of the layout of dq_accum: the template has them, too, and compares.
 constexpr int64_t kDqAccumGroup = 16;
 constexpr int64_t kDqAccumRows = 8;
 constexpr int kConvertThreads = 256;
@@ -56,9 +56,8 @@ struct Sm90BackwardFused {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
-std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
+std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec&) {
   std::vector<AttentionConfig> configs;
-  if (spec.params().dtype == DataType::kFp32) return configs;
   struct Shape {
     int64_t consumers;
     int64_t blocks_per_sm;

@@ -57,7 +57,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const bool listed = Config::kSchedulePerSequence ? is_sorted<Config>(params.batch)
                                                    : !Config::kScheduleSemaphore || !Config::kLastTilesFirst;
   if (listed) {
-    // What is counted lives where moving tiles will be; the copy engine writes there next.
+    // Counts live where moving tiles will be; the copy engine writes there next.
     build_schedule<Spec, Config>(shared, shared.moving_first, params.seq_offsets, static_cast<int>(params.batch),
                                  params.total_rows);
     fence_proxy_async();

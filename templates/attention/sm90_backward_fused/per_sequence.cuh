@@ -55,7 +55,7 @@ class PerSequenceTileScheduler {
   int tiles_left_ = 0;  // of the (sequence, head)
 };
 
-// What a thread holds of the sum of a Q tile of dq, in shared memory between two partials.
+// Share of a thread in the sum of a Q tile of dq, in shared memory between two partials.
 template <class Spec, class Config>
 struct SmemDqAccum {
   using Partial = DqPartial<Spec, Config>;

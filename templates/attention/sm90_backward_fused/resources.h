@@ -1,4 +1,4 @@
-// What one CTA of the sm90_backward_fused skeleton uses: shared memory, threads, registers. The device struct
+// Resources of one CTA of the sm90_backward_fused skeleton: shared memory, threads, registers. The device struct
 // `sm90::backward::FusedShared` has the same layout; the template asserts that it fits.
 #pragma once
 
@@ -28,7 +28,7 @@ struct FusedResources {
       0;                         // "per_sequence": Q tiles of a sequence before this one have one partial of dq each,
   int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
   bool mask_first = false;       // the mask is looked at before the activation: with a bias, or factors of rows
-  // What the schedule and the producer of both directions ask for.
+  // Properties that the schedule and the producer of both directions ask for.
   bool long_tile_first = false;
   bool split = false;
   bool store_warp = false;  // a warp of its own stores what is done
@@ -38,7 +38,7 @@ struct FusedResources {
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // estimate for a consumer thread
 
-  // Those that the source has as constants.
+  // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = FusedResources;
     return std::make_tuple(

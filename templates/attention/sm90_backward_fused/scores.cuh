@@ -105,7 +105,7 @@ struct TileScores {
 
   __device__ __forceinline__ void add_bias(const Params& params, const Coordinates& at) {
     if constexpr (Spec::Bias::kHeads > 0) {
-      int sequence = at.tile.has_work - 1, row = q_row(at), column = thread_column(at);
+      int sequence = at.tile.sequence(), row = q_row(at), column = thread_column(at);
       // As in look_at_mask().
       asm volatile("" : "+r"(sequence), "+r"(row), "+r"(column));
       HeadBias<Spec, Params>(params, sequence, at.tile.head, at.tile.rows)

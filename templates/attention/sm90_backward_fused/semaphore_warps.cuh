@@ -27,9 +27,9 @@ class DqSemaphores {
 
   __device__ __forceinline__ void begin(const TileInfo& tile) {
     start_ = tile.start;
-    sequence_ = tile.has_work - 1;
+    sequence_ = tile.sequence();
     head_ = tile.head;
-    more_ = tile.has_work;
+    more_ = tile.has_work();
   }
   __device__ __forceinline__ bool more() const { return more_; }
 

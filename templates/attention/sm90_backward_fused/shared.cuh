@@ -7,7 +7,7 @@ namespace sm90::backward {
 constexpr int kExchangeBuffers = 2;  // one is written while others still multiply by the other
 constexpr int kAllConsumers = 4;     // named barrier of all consumer warpgroups
 
-// Of "per_sequence", what each consumer thread has of the sums of dq that its CTA has in shared memory
+// Shares of the consumer threads, under "per_sequence", in the sums of dq that the CTA has in shared memory
 // (per_sequence.cuh).
 template <class Config, bool kInSmem = (Config::kSmemAccumTiles > 0)>
 struct DqAccumStorage {};

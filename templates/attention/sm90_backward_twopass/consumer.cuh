@@ -37,7 +37,7 @@ class Consumer {
     while (open_tile()) {
       if constexpr (kHasFirst) clear_sums(first_sums_);
       if constexpr (kHasSecond) clear_sums(second_sums_);
-      if (tile().has_work) run_moving_tiles();
+      if (tile().has_work()) run_moving_tiles();
       store();
       if (!Config::kSchedulePersistent) break;  // a CTA has one tile
       stationary_.advance();
@@ -276,7 +276,7 @@ class Consumer {
   // Addresses are computed here, not kept in registers across moving tiles: the accumulators need them.
   __device__ __forceinline__ void add_bias() {
     if constexpr (Spec::Bias::kHeads > 0) {
-      int sequence = tile().has_work - 1, stationary = thread_stationary(), moving = thread_moving();
+      int sequence = tile().sequence(), stationary = thread_stationary(), moving = thread_moving();
       asm volatile("" : "+r"(sequence), "+r"(stationary), "+r"(moving));
       const HeadBias<Spec, Params> bias(params_, sequence, tile().head, tile().rows);
       if constexpr (kColumns) {

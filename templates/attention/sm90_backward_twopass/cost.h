@@ -9,9 +9,9 @@
 
 namespace hstujit::sm90::backward {
 
-// What the estimates are made of, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
-// only their ratios count, and to the other template's estimates. Fitted by bench/fit_costs.cpp to 116 keys, the
-// packed ones by hand (docs/journal.md, entry 66).
+// Costs that make up the estimates, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
+// only their ratios count, and to the other template's estimates. Fitted by bench/fit_costs.cpp to 116 keys, the packed
+// ones by hand (docs/journal.md, entry 66).
 struct TwopassCosts {
   double activation = 2.75;    // a multiprocessor's transcendentals and what goes with them, over their peak
   double chain = 1.49;         // a warpgroup's products and activation, one after the other, over both peaks
@@ -32,7 +32,7 @@ struct TwopassCosts {
   double empty_cta = 179;    // past the end of its sequence
   double list_tail = 2.29;   // longest tiles, at whose end others wait: the work tiles of a list do not balance
   double grid_tail = 0.36;
-  // Of tiles with rows of several sequences, of both roles together.
+  // Cost of tiles with rows of several sequences, of both roles together.
   double packed_tile = 500;
   double packed_moving_tile = 500;  // for 128 columns of q and v
   double launch = 9200;

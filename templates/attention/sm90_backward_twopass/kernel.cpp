@@ -34,9 +34,8 @@ struct Sm90BackwardTwopass {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
-std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec& spec) {
+std::vector<AttentionConfig> Sm90BackwardTwopass::space(const Spec&) {
   std::vector<AttentionConfig> configs;
-  if (spec.params().dtype == DataType::kFp32) return configs;
   struct Shape {
     int64_t consumers;
     int64_t blocks_per_sm;

@@ -91,7 +91,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if constexpr (Config::kPackSequences) {
     // Nothing is sorted.
   } else if constexpr (Config::kSchedulePersistent) {
-    // What is counted lives where moving tiles will be; the copy engine writes there next.
+    // Counts live where moving tiles will be; the copy engine writes there next.
     build_schedule<Spec, Config, Config::kRoles>(shared, shared.moving_first, params.seq_offsets,
                                                  static_cast<int>(params.batch), params.total_rows);
     fence_proxy_async();

@@ -1,4 +1,4 @@
-// What one CTA of the sm90_backward_twopass skeleton uses: shared memory, threads, registers. The device struct
+// Resources of one CTA of the sm90_backward_twopass skeleton: shared memory, threads, registers. The device struct
 // `sm90::backward::Shared` has the same layout; the template asserts that it fits.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Resources {
   int64_t stationary_stages = 0;   // buffers of the stationary tile
   int64_t schedule_sequences = 0;  // sequences the persistent schedule can sort
   bool pair_tiles = false;         // a work tile is a pair of tiles whose costs add up to a constant
-  // What the schedule and the producer of both directions ask for.
+  // Properties that the schedule and the producer of both directions ask for.
   bool long_tile_first = false;
   bool split = false;
   bool store_warp = false;  // a warp of its own stores what is done
@@ -39,7 +39,7 @@ struct Resources {
   bool overlap_rows = false;
   bool overlap_columns = false;
 
-  // Those that the source has as constants.
+  // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
     return std::make_tuple(

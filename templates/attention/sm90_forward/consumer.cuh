@@ -28,7 +28,7 @@ class Consumer {
       // No product is pending here.
       if (!in_tile_) {
         if (!open_tile()) return;
-        if (!tile_.has_work) {
+        if (!tile_.has_work()) {
           close_tile();
           continue;
         }
@@ -124,12 +124,12 @@ class Consumer {
   // registers across KV tiles: the accumulators need them.
   template <class Use>
   __device__ __forceinline__ void with_bias(const Use& use) const {
-    int sequence = tile_.has_work - 1, row = tile_.row0 + thread_row();
+    int sequence = tile_.sequence(), row = tile_.row0 + thread_row();
     asm volatile("" : "+r"(sequence), "+r"(row));
     use(HeadBias<Spec, Params>(params_, sequence, tile_.head, tile_.rows), row);
   }
 
-  // That of the current KV tile, which takes its time as the product does.
+  // Loads the bias of the current KV tile, which takes its time as the product does.
   __device__ __forceinline__ void load_bias() {
     if constexpr (Config::kBiasAhead) {
       with_bias(
@@ -199,8 +199,8 @@ class Consumer {
 
   __device__ __forceinline__ void activate_scores_under_mask() {
     int row = tile_.row0 + thread_row();
-    // What the mask derives from the row is computed here, not kept in registers across KV tiles: the accumulators need
-    // them.
+    // Values that the mask derives from the row are computed here, not kept in registers across KV tiles: the
+    // accumulators need them.
     asm volatile("" : "+r"(row));
     const int column = thread_column();
     const FragmentMask<kScores> mask([&](int half, int further) {

@@ -9,17 +9,18 @@
 
 namespace hstujit::sm90 {
 
-// Of a config that packs sequences where no tile has several: no tuning run is to time what is then a worse list.
+// Factor of a config that packs sequences where no tile has several: no tuning run is to time what is then a worse
+// list.
 inline constexpr double kNothingToPack = 4;
 
-// What one warpgroup does in one KV tile, in cycles of a multiprocessor's units at their peak.
+// Work of one warpgroup in one KV tile, in cycles of a multiprocessor's units at their peak.
 struct KvTileWork {
   double tensor = 0;      // both products
   double activation = 0;  // one transcendental an element
 };
 KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n);
 
-// What the estimates are made of, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
+// Costs that make up the estimates, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
 // only their ratios count. They were searched at random over 1900 timings on an H200, 32 keys (docs/journal.md, entry
 // 21), and a fit to instances drawn at random made them no better (entry 61).
 struct ForwardCosts {

@@ -1,6 +1,8 @@
 // Host side of sm90_forward: attention forward for Hopper.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "compiler/plan/typed_skeleton.h"
 #include "compiler/support/text.h"
 #include "templates/attention/host/launch_slots.h"
@@ -34,7 +36,6 @@ struct Sm90Forward {
 
 std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
   std::vector<AttentionConfig> configs;
-  if (spec.params().dtype == DataType::kFp32) return configs;
   struct Shape {
     int64_t consumers;
     int64_t blocks_per_sm;
@@ -45,15 +46,17 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
       {2, 1, {128, 96, 64}}, {1, 2, {128, 80, 64}}, {1, 3, {64}}, {1, 4, {64}}, {3, 1, {96, 80, 64}}};
   // Few rows over long histories: what counts is how much of k and v is on its way at a time.
   const std::vector<Shape> delta_shapes = {{1, 1, {128, 64}}, {1, 2, {128, 64}}, {1, 3, {64}}, {2, 1, {128, 64}}};
+  constexpr int64_t kStages[] = {2, 3, 4, 6};
+  constexpr const char* kSchedules[] = {"persistent", "grid"};
+  const auto all_stages = std::span(kStages).first(delta ? 4 : 3);
+  const auto schedules = std::span(kSchedules).last(delta ? 1 : 2);
   for (const Shape& shape : delta ? delta_shapes : shapes) {
     for (const int64_t block_n : shape.block_n) {
-      for (const int64_t stages : delta ? std::vector<int64_t>{2, 3, 4, 6} : std::vector<int64_t>{2, 3, 4}) {
-        for (const bool persistent : {true, false}) {
-          if (persistent && delta) continue;
+      for (const int64_t stages : all_stages) {
+        for (const char* const schedule : schedules) {
           for (const bool ping_pong : {false, true}) {
-            if (ping_pong && shape.consumers == 1) continue;
             AttentionConfig config = sm90::tile_config(shape.consumers, block_n, stages, shape.blocks_per_sm);
-            config.schedule = persistent ? "persistent" : "grid";
+            config.schedule = schedule;
             config.ping_pong = ping_pong;
             configs.push_back(std::move(config));
           }
@@ -86,7 +89,8 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                  spec.op())});
   }
   if (config.ping_pong && config.consumers < 2) {
-    reasons.push_back({"ping_pong", "ping-pong needs two consumers"});
+    reasons.push_back(
+        {"ping_pong", fmt::format("ping-pong of {}; allowed: 2 and more", counted(config.consumers, "consumer"))});
   }
   if (config.split_kv) {
     if (spec.query_rows() != QueryRows::kAll) {

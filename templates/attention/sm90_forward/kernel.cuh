@@ -52,7 +52,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     if constexpr (Config::kSplit) shared.tile[0].head = -1;
   }
   if constexpr (Config::kSchedulePersistent && !Config::kPackSequences) {
-    // What is counted lives where k will be; the copy engine writes there next.
+    // Counts live where k will be; the copy engine writes there next.
     build_schedule<Spec, Config>(shared, shared.k, params.seq_offsets, static_cast<int>(params.batch),
                                  params.total_rows);
     fence_proxy_async();

@@ -64,7 +64,7 @@ class PackedProducer {
     __syncwarp();
   }
 
-  // Those of the KV tile before pipeline_.
+  // Loads the values of the KV tile before pipeline_.
   __device__ __forceinline__ void load_pending_values() {
     const auto [head, row, rows] = pending_;
     if (rows == 0) return;

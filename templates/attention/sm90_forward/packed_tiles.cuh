@@ -11,7 +11,7 @@
 
 namespace sm90 {
 
-// What the lanes of the producer warp know of a tile.
+// Description of a tile in the lanes of the producer warp.
 struct PackedWork {
   int head;
   int row0, row1;     // its first row, and its last one that a sequence has
@@ -184,7 +184,7 @@ class PackedMovingTiles : public MovingTileWalk<Config, PackedMovingTiles<Config
   using Walk::flags_;
   using Walk::visible_;
 
-  // Of rows [row0, row1] of the tile, which are of `sequence`, and the moving tile from `row` on.
+  // Looks at rows [row0, row1] of the tile, which are of `sequence`, and the moving tile from `row` on.
   static __device__ __forceinline__ void look_at(const PackedRow& sequence, int row0, int row1, int row, bool& full,
                                                  bool& visible) {
     const int start = sequence.start;

@@ -18,8 +18,8 @@ struct RowsView {
   }
 };
 
-// Of one KV tile and a tile of rows: which warpgroups' rows see some or all of it. It may end past what the
-// tile sees, at `column_end`.
+// Classifies a KV tile for a tile of rows: which warpgroups' rows see some or all of it. It may end past what the tile
+// sees, at `column_end`.
 template <class Config, class View>
 __device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, int first_column, int column_end) {
   int flags = 0;
@@ -80,7 +80,7 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
     classify();
   }
 
-  // Those that end before column_end_.
+  // Classifies the KV tiles that end before column_end_.
   __device__ __forceinline__ void classify() {
     for (; first_row_ < column_end_; first_row_ += 32 * Config::kBlockN) {
       const int first_column = first_row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
@@ -96,7 +96,7 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
   using Walk::flags_;
   using Walk::visible_;
 
-  // Of the tile's KV tiles, those of one of the cluster's CTAs: none where others have one each already.
+  // Takes those of the tile's KV tiles that one of the cluster's CTAs has: none where others have one each already.
   __device__ __forceinline__ void take_split(int rank) {
     const int tiles = ceil_div(column_end_ - first_row_, Config::kBlockN);
     const int splits = splits_of<Config>(first_row_, column_end_);
@@ -138,10 +138,10 @@ __device__ __forceinline__ void load_operand(u32 destination, const TensorMap& m
   }
 }
 
-// What a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one v: each
-// walks the same list, and neither waits for the other's buffers. One warp that loads all is one KV tile further with k
-// than with v, whose buffer is given back later. So it finds the next tile while it would wait, and loads that tile's q
-// and first k while the consumer still multiplies by the last v.
+// Operands that a producer warp loads. Where there is a warpgroup of producers, one warp loads q and k and another one
+// v: each walks the same list, and neither waits for the other's buffers. One warp that loads all is one KV tile
+// further with k than with v, whose buffer is given back later. So it finds the next tile while it would wait, and
+// loads that tile's q and first k while the consumer still multiplies by the last v.
 enum class Loads { kAll, kQueriesAndKeys, kValues };
 
 // A V tile to be loaded: where it begins, and how many rows from there on belong to the sequence, which may exceed it.
@@ -193,7 +193,7 @@ class Producer {
       shared_.tile[query_.stage()] = {
           sequence.query_start, row0, sequence.rows, sequence.targets, tile.head, has_work, 0};
       if constexpr (Spec::Bias::kHeads > 0) {
-        if (has_work) shared_.tile[query_.stage()].has_work = tile.sequence + 1;
+        if (has_work) shared_.tile[query_.stage()].set_sequence(tile.sequence);
       }
       if (has_work) {
         load_operand<Config::kQkTiles, Config::kBlockM>(
@@ -220,7 +220,7 @@ class Producer {
     __syncwarp();
   }
 
-  // Those of the KV tile before pipeline_.
+  // Loads the values of the KV tile before pipeline_.
   __device__ __forceinline__ void load_pending_values() {
     const auto [head, row, rows] = pending_;
     if (!kValues || rows == 0) return;

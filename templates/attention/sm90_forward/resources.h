@@ -1,5 +1,5 @@
-// What one CTA of the sm90_forward skeleton uses: shared memory, threads, registers. The device struct `sm90::Shared`
-// has the same layout; the template asserts that it fits.
+// Resources of one CTA of the sm90_forward skeleton: shared memory, threads, registers. The device struct
+// `sm90::Shared` has the same layout; the template asserts that it fits.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Resources {
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // estimate for a consumer thread
 
-  // Those that the source has as constants.
+  // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = Resources;
     return std::make_tuple(

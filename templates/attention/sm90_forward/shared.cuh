@@ -16,14 +16,17 @@ constexpr int kTailBoxRows = 16;  // rows of a box at the end of a sequence, and
 
 // One row tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {
-  i64 start;     // row of q and out that would hold the sequence's row 0
-  int row0;      // first row of the tile, within the sequence
-  int rows;      // n
-  int targets;   // t
-  int head;      // with kSplit, -1 until there is a tile
-  int has_work;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
-                 // sequence's number in the batch
-  int done;      // 1: no more tiles; the other members are unset
+  i64 start;    // row of q and out that would hold the sequence's row 0
+  int row0;     // first row of the tile, within the sequence
+  int rows;     // n
+  int targets;  // t
+  int head;     // with kSplit, -1 until there is a tile
+  int work;     // 0: no column is visible to these rows, the output is zero; else 1 or, with a bias, sequence() + 1
+  int done;     // 1: no more tiles; the other members are unset
+
+  __device__ __forceinline__ bool has_work() const { return work != 0; }
+  __device__ __forceinline__ int sequence() const { return work - 1; }  // its number in the batch, with a bias
+  __device__ __forceinline__ void set_sequence(int sequence) { work = sequence + 1; }
 };
 
 // A moving tile of the current tile: a KV tile, or a Q tile where the stationary tile has columns (backward).

@@ -43,7 +43,7 @@ class TileScheduler {
  private:
   __device__ __forceinline__ bool sorted() const { return is_sorted<Config>(batch_); }
 
-  // Of a grid, in (sequence, head, row tile) order; some of them are empty.
+  // Finds the only tile of a CTA of a grid, in (sequence, head, row tile) order; some of them are empty.
   __device__ __forceinline__ bool only_tile(Tile& tile, Sequence& sequence) {
     if (round_++ > 0) return false;
     const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);

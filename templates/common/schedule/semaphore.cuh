@@ -9,7 +9,7 @@ __device__ __forceinline__ u64 take_number(u64* counter) {
   return number;
 }
 
-// What others wrote before they raised the counter to this is there to be read.
+// Loads the counter; writes of others before they raised it to this value can be read then.
 __device__ __forceinline__ u32 load_acquire(const u32* counter) {
   u32 value;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");

@@ -1,4 +1,4 @@
-// What a multiprocessor of sm_90 has, and how the CTAs of a Hopper kernel share it.
+// Resources of a multiprocessor of sm_90, and how the CTAs of a Hopper kernel share it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline constexpr int64_t kMaxRegisters = 240;    // of a thread: leaves the comp
 // Rows of a box of the tensor maps for what lies at a sequence's end. The templates have it, too, and compare.
 inline constexpr int64_t kTailBoxRows = 16;
 
-// Of `blocks` CTAs with `bytes` each.
+// Shared memory of `blocks` CTAs with `bytes` each.
 inline int64_t resident_bytes(int64_t bytes, int64_t blocks) { return (bytes + kReservedSharedMemory) * blocks; }
 
 // Registers of each thread at launch, when the file is shared out evenly. Warps are dealt out to the four partitions,
@@ -28,8 +28,8 @@ inline int64_t even_registers(int64_t threads, int64_t blocks) {
   return std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
 }
 
-// What setmaxnreg can give the threads of each consumer warpgroup where those of a warpgroup of producers keep
-// `producer` of `even` registers.
+// Registers that setmaxnreg can give the threads of each consumer warpgroup where those of a warpgroup of producers
+// keep `producer` of `even` registers.
 inline int64_t consumer_share(int64_t even, int64_t consumers, int64_t producer) {
   return std::min(kMaxRegisters, (even * (consumers + 1) - producer) / consumers / 8 * 8);
 }

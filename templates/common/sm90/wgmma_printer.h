@@ -13,10 +13,10 @@ namespace hstujit::sm90 {
 // kSharedTransposed: stored with its M dimension contiguous.
 enum class OperandA { kShared, kSharedTransposed, kRegisters };
 
-// What becomes of the accumulators: overwritten, D = A B; added to, D = A B + D; or the one or the other, as an
-// argument says. kNever tells the compiler that they are read all the same, which keeps them in their registers:
-// forward kernels of long rows are 2 % faster. kFresh does not: what is in them may be the result of divergent code,
-// before which the compiler would otherwise put an order that serialises all products (C7520).
+// Use of the accumulators: overwritten, D = A B; added to, D = A B + D; or the one or the other, as an argument says.
+// kNever tells the compiler that they are read all the same, which keeps them in their registers: forward kernels of
+// long rows are 2 % faster. kFresh does not: what is in them may be the result of divergent code, before which the
+// compiler would otherwise put an order that serialises all products (C7520).
 enum class Accumulate { kNever, kFresh, kAlways, kArgument };
 
 // A product of 64 rows of A, one warpgroup's. Operands in shared memory have the 128-byte swizzle.
@@ -36,8 +36,8 @@ struct WgmmaProduct {
 // in registers, `a` is the words of all steps.
 std::string print_wgmma(const std::string& name, const WgmmaProduct& product);
 
-// Those that both templates of the backward direction have: ScoreProduct, S; GradientProduct, dP; FirstSum, dq or dk;
-// SecondSum, dv. `scores`: kFresh or kNever, of S and dP.
+// Prints the products that both templates of the backward direction have: ScoreProduct, S; GradientProduct, dP;
+// FirstSum, dq or dk; SecondSum, dv. `scores`: kFresh or kNever, of S and dP.
 std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config,
                                     Accumulate scores);
 

@@ -22,7 +22,7 @@ constexpr double kStartCycles = 6000;         // of a launch
 constexpr double kAddCycles = 4000;           // of the kernel that adds up parts
 constexpr double kWithoutWgmma = 4;           // of the time, where gemm/sm90 is: for whoever asks for this one alone
 
-// What a multiprocessor does in a clock, and, of global memory, all of them.
+// Work of a multiprocessor in a clock, and, for global memory, of all of them.
 struct Rates {
   double tensor_16bit;  // multiplications of mma.sync
   double fma;           // of fp32

@@ -1,6 +1,8 @@
 // Host side of kernel.cuh.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "compiler/plan/typed_skeleton.h"
 #include "compiler/support/integers.h"
 #include "templates/gemm/launch.h"
@@ -41,14 +43,15 @@ std::vector<GemmConfig> GemmSm80::space(const Spec& spec) {
   };
   constexpr Tile kTiles[] = {{128, 128, 2}, {128, 256, 2}, {256, 128, 2}, {128, 64, 1},
                              {64, 128, 1},  {64, 64, 1},   {128, 128, 1}};
+  // Nothing reads the rows of a band where each sequence has a product of its own.
+  constexpr int64_t kBands[] = {8, 16};
+  const auto bands = std::span(kBands).first(spec.interface().per_sequence() ? 1 : 2);
   std::vector<GemmConfig> configs;
   for (const Tile& tile : kTiles) {
     for (const int64_t split : gemm::splits_of(spec.interface(), tile.block_m, tile.block_n, kMultiprocessors)) {
       for (const int64_t stages : {3, 4, 2}) {
-        for (const int64_t raster_rows : {8, 16}) {
-          if (raster_rows > 8 && spec.interface().per_sequence()) continue;  // nothing reads it
+        for (const int64_t raster_rows : bands)
           configs.push_back({tile.block_m, tile.block_n, stages, tile.consumers, false, split, raster_rows, 1});
-        }
       }
     }
   }

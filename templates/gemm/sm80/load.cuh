@@ -28,7 +28,7 @@ __device__ __forceinline__ void load_stage(Shared<Config>& shared, const Params&
                                            int stage, i64 depth) {
   constexpr int kDepth = Config::kDepth;
   const u32 a = shared_address(shared.a[stage]), b = shared_address(shared.b[stage]);
-  // Of a sum over the rows of a sequence, those; of a matrix of each sequence, the tile's.
+  // Rows of the sequence for a sum over them; the tile's for a matrix of each sequence.
   const i64 begin = kSumsOfSequences<Config> ? tile.rows_begin : 0, at = begin + depth * kDepth;
   const i64 end = kSumsOfSequences<Config> ? tile.rows_end : params.depth;
   auto columns = params.b;

@@ -18,8 +18,8 @@ constexpr int64_t kBlockRows = 16;
 constexpr int64_t kColumnSumRegisters =
     40;  // of a thread that adds up columns, too: 256 x 128 spills then, and is refused
 
-// Of a thread: a block of rows of the first factor; and besides, addresses of loads and of the epilogue, and a block of
-// columns: at least, and what the compiler takes where there are more.
+// Registers of a thread: a block of rows of the first factor; and besides, addresses of loads and of the epilogue, and
+// a block of columns: at least, and what the compiler takes where there are more.
 struct Registers {
   int64_t block, least, other;
 };

@@ -1,4 +1,4 @@
-// What a config takes of a multiprocessor: host side of shared.cuh.
+// Resources of a multiprocessor that a config takes: host side of shared.cuh.
 #pragma once
 
 #include "compiler/plan/gemm_config.h"

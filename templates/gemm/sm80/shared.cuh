@@ -49,9 +49,9 @@ struct SumLayout {
   }
 };
 
-// Of 32-bit elements, 32 rows or columns are in four fragments of eight, so that 16 bytes of shared memory have one of
-// each, and a thread's pairs are neighbours of each other, too: element `index` of fragment f is interleaved(index) +
-// f.
+// For elements of 32 bits, 32 rows or columns are in four fragments of eight, so that 16 bytes of shared memory have
+// one of each, and a thread's pairs are neighbours of each other, too: element `index` of fragment f is
+// interleaved(index) + f.
 __device__ __forceinline__ int interleaved(int index) { return (index / 2 + index % 2 * 4) * 4; }
 
 template <bool kSimt>

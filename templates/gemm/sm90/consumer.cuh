@@ -14,7 +14,7 @@ class Consumer {
   static constexpr int kPieces = Config::kBlockN / kPieceColumns, kPieceSums = kPieceColumns / 2;
   static constexpr int kGroupsOfPiece = kPieceColumns / 8;
 
-  // What the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
+  // Elements that the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
   struct PieceInputs {
     EpilogueVectors<Epilogue> vectors[kGroupsOfPiece];
     EpilogueMatrices<Epilogue> matrices[kGroupsOfPiece][2];
@@ -45,10 +45,10 @@ class Consumer {
   // The producer says which tiles there are.
   __device__ __forceinline__ void run_sequences() {
 #pragma unroll 1
-    for (int turn = 0;; turn ^= 1) {
+    for (int owner = 0;; owner ^= 1) {  // which warpgroup has the tile, where they take them in ping-pong
       const WorkTile tile = take_tile(shared_, queue_);
       if (tile.sequence < 0) break;
-      if (Config::kPingPong && turn != warpgroup_) {
+      if (Config::kPingPong && owner != warpgroup_) {
         skip(tile);
       } else {
         compute(tile);
@@ -60,7 +60,7 @@ class Consumer {
  private:
   __device__ __forceinline__ void compute(const WorkTile& tile) {
     if constexpr (Config::kSplitK == 1) prefetch_inputs(tile);
-    if constexpr (Config::kPingPong) named_barrier_sync(kTurnBarrier + warpgroup_, 2 * kWarpgroup);
+    if constexpr (Config::kPingPong) named_barrier_sync(kPingPongBarrier + warpgroup_, 2 * kWarpgroup);
     int last_stage;
     if constexpr (kRowsOfSequences<Config>) {
       // Blocks below the sequence's last row are nobody's.
@@ -73,7 +73,7 @@ class Consumer {
     PieceInputs inputs;  // loaded while the last products are computed
     if constexpr (Config::kStoreBuffers > 0) load_inputs(tile, row_of_warp(tile), tile.column, inputs);
     finish(tile, last_stage);
-    if constexpr (Config::kPingPong) named_barrier_arrive(kTurnBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
+    if constexpr (Config::kPingPong) named_barrier_arrive(kPingPongBarrier + (warpgroup_ ^ 1), 2 * kWarpgroup);
     if constexpr (Config::kClusterK > 1) {
       leave_partials();
       add_cluster_partials<Config>(shared_, params_, tile, [] { cluster_sync(); });
@@ -242,7 +242,7 @@ class Consumer {
     }
   }
 
-  // Those rows of a piece that are the sequence's, where the copy engine would store those of the next one, too.
+  // Stores the rows of a piece that are the sequence's, where the copy engine would store those of the next one, too.
   __device__ __forceinline__ void store_rows(const WorkTile& tile, i64 row, int column,
                                              const unsigned char* piece) const {
     constexpr int kChunk = 16, kChunks = kSwizzleBytes / kChunk;

@@ -1,6 +1,8 @@
 // Host side of kernel.cuh.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "compiler/plan/typed_skeleton.h"
 #include "compiler/support/integers.h"
 #include "templates/common/sm90/machine.h"
@@ -55,16 +57,16 @@ std::vector<GemmConfig> GemmSm90::space(const Spec& spec) {
                                    {128, 128, {6, 4}},       {128, 64, {6}},         {128, 128, {6, 4}, true},
                                    {64, 256, {4}, true},     {64, 128, {6}, true},   {64, 64, {6}, true},
                                    {64, 128, {6}, false, 1}, {64, 64, {6}, false, 1}};
+  // Nothing reads the rows of a band where each sequence has a product of its own.
+  constexpr int64_t kBands[] = {4, 16};
+  const auto bands = std::span(kBands).first(spec.interface().per_sequence() ? 1 : 2);
   std::vector<GemmConfig> configs;
-  if (spec.dtype() == DataType::kFp32) return configs;
   for (const Tile& tile : tiles) {
     for (const int64_t cluster : {1, 2}) {
-      if (cluster > 1 && spec.interface().per_sequence()) continue;
       for (const int64_t split :
            gemm::splits_of(spec.interface(), tile.block_m * cluster, tile.block_n, kMultiprocessors / cluster)) {
         for (const int64_t stages : tile.stages) {
-          for (const int64_t raster_rows : {4, 16}) {
-            if (raster_rows > 4 && spec.interface().per_sequence()) continue;  // nothing reads it
+          for (const int64_t raster_rows : bands) {
             configs.push_back(
                 {tile.block_m, tile.block_n, stages, tile.consumers, tile.ping_pong, split, raster_rows, cluster});
           }

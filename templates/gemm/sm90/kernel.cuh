@@ -63,8 +63,8 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     if constexpr (Config::kPingPong) {
-      // The first turn is the first consumer's.
-      if (warpgroup == 1) named_barrier_arrive(kTurnBarrier, 2 * kWarpgroup);
+      // The first tile is the first consumer's.
+      if (warpgroup == 1) named_barrier_arrive(kPingPongBarrier, 2 * kWarpgroup);
     }
     if constexpr (Config::kSequences) {
       Consumer<Config, Params>(shared, params, warpgroup).run_sequences();

@@ -63,7 +63,7 @@ __device__ __forceinline__ void produce(Shared<Config>& shared, const Params& pa
   }
 }
 
-// Of products of sequences. All lanes of a warp find tiles; the first one loads.
+// Producer of products of sequences. All lanes of a warp find tiles; the first one loads.
 template <class Config, class Params>
 __device__ __forceinline__ void produce_sequences(Shared<Config>& shared, const Params& params) {
   SequenceTiles<Config, Params> tiles(params);

@@ -1,4 +1,4 @@
-// What a config takes of a multiprocessor: host side of shared.cuh and consumer.cuh.
+// Resources of a multiprocessor that a config takes: host side of shared.cuh and consumer.cuh.
 #pragma once
 
 #include "compiler/plan/gemm_config.h"
@@ -22,7 +22,7 @@ struct Resources {
   int64_t consumer_registers = 0;
   int64_t registers_needed = 0;  // of a consumer thread, about
 
-  // Those that the generated source has.
+  // Fields that the generated source has.
   static constexpr auto fields() {
     using R = Resources;
     return std::make_tuple(field("shared_bytes", &R::shared_bytes, ""), field("store_buffers", &R::store_buffers, ""),
@@ -34,7 +34,7 @@ struct Resources {
 // Rows of a tile that a consumer multiplies, in units of a wgmma; 0 where they are no whole number.
 int64_t row_blocks(const GemmConfig& config);
 
-// Of a tile, those of each warp.
+// Pieces of a tile that each warp stores.
 int64_t store_pieces(const GemmConfig& config);
 
 }  // namespace hstujit::gemm_sm90

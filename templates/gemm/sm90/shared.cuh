@@ -47,7 +47,7 @@ struct Stage {
   static constexpr int kBBytes = (Config::kBTransposed ? Config::kBlockN : kColumnTiles * kDepth) * kSwizzleBytes;
 };
 
-// What warps store: pieces of 16 rows and 64 columns, each in the layout of the copy engine.
+// Units that warps store: pieces of 16 rows and 64 columns, each in the layout of the copy engine.
 constexpr int kPieceRows = 16, kPieceColumns = 64;
 constexpr int kPieceBytes = kPieceRows * kSwizzleBytes;
 
@@ -109,7 +109,7 @@ __device__ __forceinline__ void sync_cluster() {
 }
 
 // Named barriers: ping-pong's, one for each consumer, and those of consumers that share a stage.
-constexpr int kTurnBarrier = 1, kStageBarrier = 3;
+constexpr int kPingPongBarrier = 1, kStageBarrier = 3;
 
 // A stage has been read by this warp: said to all CTAs that load into it.
 template <class Config>

@@ -33,7 +33,7 @@ class SegmentWalk {
     runs_.join();
   }
 
-  // Of all CTAs.
+  // Finishes the runs of all CTAs.
   __device__ __forceinline__ void finish() const { runs_.finish(); }
 
  private:
@@ -47,7 +47,7 @@ class SegmentWalk {
   static constexpr bool kWrites = Operands::kRowOutputs > 0;
   static_assert(Sums::kCount == 1 && Sums::kSorted, "one table, whose rows are those of the sequences");
 
-  // Of the rows that there are, whatever the offsets say.
+  // First row of a sequence, among the rows that exist, whatever the offsets say.
   __device__ __forceinline__ i64 first_row(i64 sequence) const {
     return max(min(Sequences::first_row(params_, sequence), last_), first_);
   }

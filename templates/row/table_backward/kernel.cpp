@@ -88,8 +88,8 @@ class Planner {
     plan_.following.push_back(std::move(kernel));
   }
 
-  // Of a sort: count, which the main kernel has done for the first, sum up, put in order. `times` is a further factor
-  // of the grids: the tables that the pass is over, or whether there is one.
+  // Adds a pass of a sort: count, which the main kernel has done for the first, sum up, put in order. `times` is a
+  // further factor of the grids: the tables that the pass is over, or whether there is one.
   void add_pass(const std::string& suffix, const GridFactor& times) {
     const std::vector<GridFactor> chunks = {size_factor(rows_, kMinRows), times};
     const int64_t max_blocks = kMaxChunks * (times.source == GridFactor::Source::kConstant ? times.constant : 1);

@@ -1,5 +1,5 @@
-// What comes before sums over the rows that found a row of a table: for each row the number of that row, its key, and
-// the order of the rows by key. Rows of the same key stay in order, so the same call adds them up in the same order.
+// Steps before sums over the rows that found a row of a table: for each row the number of that row, its key, and the
+// order of the rows by key. Rows of the same key stay in order, so the same call adds them up in the same order.
 //
 // Sorting is by two digits of a key at most, the lower one first. A CTA has a chunk of rows: it counts their digits,
 // and when it knows how many rows of all chunks come before its own, it puts them where they belong.
@@ -42,7 +42,7 @@ struct KeyRegions {
     }
   }
 
-  // Of the i-th row in the order that a pass finds.
+  // Number of the i-th row in the order that a pass finds.
   __device__ __forceinline__ u32 row(int pass, i64 i) const {
     return pass == 0 ? static_cast<u32>(i) : order[(pass - 1) % 2][i];
   }

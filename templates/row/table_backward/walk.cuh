@@ -25,7 +25,7 @@ class TableWalk {
     runs_.join();
   }
 
-  // Of all CTAs.
+  // Finishes the runs of all CTAs.
   __device__ __forceinline__ void finish() const { runs_.finish(); }
 
  private:

@@ -48,7 +48,6 @@ struct RowTableBackwardAtomic {
     for (config.threads_per_row = 1; config.threads_per_row <= kMaxThreads; config.threads_per_row *= 2) {
       for (const int64_t rows : {1, 2, 4}) {
         config.warps = rows * config.threads_per_row / kWarp;
-        if (config.warps < 1 || config.warps * kWarp > kMaxThreads) continue;
         for (const int64_t blocks_per_sm : kBlocksPerSm) {
           config.blocks_per_sm = blocks_per_sm;
           configs.push_back(config);

@@ -12,7 +12,7 @@
 template <class Config>
 constexpr int kFullArrivals = 1 + sm90::kArrivalsPerWarp<Config::kLanesArrive>;
 
-// What consumers know of a tile.
+// Description of a tile for consumers.
 struct TileInfo {
   i64 row;    // its first one
   int rows;   // 0: there are no more tiles

@@ -17,7 +17,7 @@ DataType dtype_of(const OpSpec& spec) { return spec.signature(Direction::kForwar
 // Sums of signed integers would not wrap.
 const char* element_type(const OpSpec& spec) { return dtype_of(spec) == DataType::kInt32 ? "u32" : "u64"; }
 
-// Of the offsets, of which there is one more than there are lengths.
+// Factor of the offsets, of which there is one more than there are lengths.
 GridFactor offsets_factor(int64_t divisor, int64_t bias = 0) { return size_factor(kOffsets, divisor, bias); }
 
 struct ScanForward {

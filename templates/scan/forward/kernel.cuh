@@ -18,7 +18,7 @@ struct ScanLayout {
   }
 };
 
-// Of all threads, for all of them. Shared memory holds one T for each warp.
+// Sums over all threads, for all of them. Shared memory holds one T for each warp.
 template <class Layout, class T>
 __device__ __forceinline__ T sum_of_block(T value, T* of_warps) {
 #pragma unroll

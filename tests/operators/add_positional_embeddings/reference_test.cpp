@@ -21,7 +21,7 @@ AddPositionalEmbeddingsSpec make_spec(bool num_targets, bool interleave_targets)
 Lengths lengths() { return {{5, 0, 3}, {2, 0, 2}, 6, {}}; }
 const Numbers kTable = {0, 100, 200, 300, 400};
 
-// Of rows 1, 2, ...
+// Output for rows 1, 2, ...
 Numbers out_of(const AddPositionalEmbeddingsSpec& spec, const Numbers& table) {
   return sequences_output(
       spec, Direction::kForward, lengths(),

@@ -203,7 +203,7 @@ TEST(AddTimestampPositionalEmbeddings, RoundingToFp32IsNoRounding) {
   EXPECT_NE(key("bf16", true), key("bf16", false));
 }
 
-// Of one sequence of so many rows that are all alike: whether each row may be `out`.
+// Whether each row of one sequence of equal rows may be `out`.
 bool may_be(const TimestampPositionParams& params, const RowValues& row, const Numbers& out) {
   const auto spec = make_spec(params);
   const Signature signature = spec.signature(Direction::kForward);
@@ -231,8 +231,8 @@ bool may_be(const TimestampPositionParams& params, const RowValues& row, const N
   return ReferenceComparison(spec, Direction::kForward, lengths, values, reference).of(index, out).good();
 }
 
-// What fp32 may leave on either side of the bound between two numbers may be rounded to either. What is farther from
-// that bound, and what no such choice explains, is wrong. All are cancelled by a row of -1.
+// A value that fp32 may leave on either side of the bound between two numbers may be rounded to either. A value farther
+// from that bound, and what no such choice explains, is wrong. All are cancelled by a row of -1.
 TEST(AddTimestampPositionalEmbeddings, ABoundBetweenTwoNumbersMayBeOnEitherSide) {
   for (const DataType dtype : k16Bits) {
     const TimestampPositionParams params = rounding_params(dtype);
@@ -243,7 +243,7 @@ TEST(AddTimestampPositionalEmbeddings, ABoundBetweenTwoNumbersMayBeOnEitherSide)
     EXPECT_FALSE(may_be(params, near_bound, {32 * u}));
     EXPECT_TRUE(may_be(params, far_from_it, {2 * u}));
     EXPECT_FALSE(may_be(params, far_from_it, {0}));
-    // Of many rows, too: all are near the bound, or none.
+    // The same holds for many rows: all are near the bound, or none.
     EXPECT_TRUE(may_be(params, near_bound, Numbers(50, 0)));
     EXPECT_FALSE(may_be(params, far_from_it, Numbers(50, 0)));
     // The other factor.

@@ -53,7 +53,7 @@ TEST(Addmm, Reference) {
   }
 }
 
-// Of the first columns silu: at 0 that is 0, and x / (1 + exp(-x)) elsewhere. The others are as they were.
+// The first columns are silu of the sum: at 0 that is 0, and x / (1 + exp(-x)) elsewhere. The others are as they were.
 TEST(Addmm, SiluOfFirstColumns) {
   const Lengths lengths = {{3}, {}, 3, {}};
   const OpSpecPtr plain = addmm({{"input", "vector"}}), some = addmm({{"input", "vector"}, {"silu_columns", 5}});
@@ -112,7 +112,7 @@ TEST(Addmm, BackwardIsAProgram) {
   EXPECT_TRUE(addmm({{"input", "vector"}, {"n", 16392}})->supports(Direction::kBackward));
 }
 
-// Of every input, against differences of the reference, which is linear in each of them.
+// Gradients of every input, against differences of the reference, which is linear in each of them.
 TEST(Addmm, GradientsAreTheSlopeOfTheReference) {
   for (const char* input : {"none", "vector", "matrix"}) {
     for (const bool transpose : {false, true}) {

@@ -14,7 +14,7 @@ Concat2dJaggedSpec make_spec(JaggedSidesParams params) {
   return Concat2dJaggedSpec(params);
 }
 
-// Of the left side 2, 0 and 1 rows, of the right one 2, 3 and 0.
+// The left side has 2, 0 and 1 rows, the right one 2, 3 and 0.
 TEST(Concat2dJagged, RightRowsFollowLeftOnes) {
   const Lengths lengths{{4, 3, 1}, {}, 4, {{"Ll", {2, 0, 1}}, {"Lr", {2, 3, 0}}}};
   RowValues values = {{"left", {1, 2, 3}}, {"right", {10, 20, 30, 40, 50}}};

@@ -32,7 +32,7 @@ HstuAttentionParams with_bias(DataType dtype, int64_t width) {
 constexpr const char* kTwoPasses = "attention/sm90_backward_twopass";
 constexpr const char* kFused = "attention/sm90_backward_fused";
 
-// Of all templates, or of one.
+// First choice among all templates, or of one.
 KernelConfig first_choice(const HstuAttentionSpec& spec, Direction direction, const DeviceSpec& device,
                           std::string_view skeleton = "") {
   ProblemSize size;
@@ -80,7 +80,7 @@ TEST(BiasKernels, FollowTheOneOfTheOtherGradients) {
   EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)), IsEmpty());
 }
 
-// Those of Hopper read q, k, v and dout by maps; the others need addresses.
+// Kernels of Hopper read q, k, v and dout by maps; the others need addresses.
 TEST(BiasKernels, HaveTheAddressesOfWhatTheyRead) {
   const HstuAttentionParams params = with_bias(DataType::kBf16, 64);
   for (const char* device : {"sm_90a", "sm_80"}) {

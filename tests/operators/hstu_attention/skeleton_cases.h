@@ -1,4 +1,4 @@
-// What the tests of hstu_attention's skeletons ask of one.
+// Helpers of the tests of hstu_attention's skeletons.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ inline std::vector<HstuAttentionSpec> matrix_specs() {
   return specs;
 }
 
-// What the cost model assumes of a bucket's batches of short sequences.
+// Size that the cost model assumes for a bucket's batches of short sequences.
 inline ProblemSize size_of_short(int64_t bucket) {
   constexpr size_t kLengths = 24;
   ProblemSize size{bucket, kShortBatch};

@@ -150,7 +150,7 @@ TEST(Sm90Packed, IsTheFirstChoiceForShortSequencesOnly) {
   }
 }
 
-// What a tuning run tries (TunerOptions), on buckets whose sequences may be short: nobody knows before.
+// Candidates that a tuning run tries (TunerOptions), on buckets whose sequences may be short: nobody knows before.
 TEST(Sm90Packed, IsTriedInBucketsThatMayBeOfShortSequences) {
   const HstuAttentionSpec spec(make_params(DataType::kBf16, 64, 64));
   const auto tried = [&](const ProblemSize& size) {
@@ -233,7 +233,7 @@ TEST(Sm90Packed, IsTheFirstChoiceWhereItWasMeasuredFaster) {
   }
 }
 
-// Of a bucket's batches of short sequences: as the measured cell of that bucket.
+// The choice for a bucket's batches of short sequences, which are as the measured cell of that bucket.
 TEST(Sm90Packed, IsTheFirstChoiceOfTheClassWhereItWasMeasuredFaster) {
   const auto packs = [](int64_t width, int64_t bucket, Direction direction) {
     const HstuAttentionSpec spec(make_params(DataType::kBf16, width, width));

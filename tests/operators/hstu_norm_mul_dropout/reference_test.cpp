@@ -27,7 +27,7 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-12) << i;
 }
 
-// Of two elements without eps, a layer norm is (-1, 1) for the smaller and the larger one.
+// A layer norm of two elements without eps is (-1, 1) for the smaller and the larger one.
 TEST(HstuNormMulDropout, ConcatByHand) {
   HstuNormMulDropoutParams params = params_of(2);
   params.concat_u = params.concat_x = true;

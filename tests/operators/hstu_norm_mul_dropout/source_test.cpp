@@ -1,4 +1,4 @@
-// What an instance does not use leaves nothing in its source.
+// Features that an instance does not use leave nothing in its source.
 #include "compiler/emit/source.h"
 
 #include <gtest/gtest.h>

@@ -129,7 +129,7 @@ TEST(JaggedJaggedBmm, ByHand) {
   }
 }
 
-// Of every input, against differences of the reference, which is linear in each of them.
+// Gradients of every input, against differences of the reference, which is linear in each of them.
 TEST(JaggedDenseBmm, GradientsAreTheSlopeOfTheReference) {
   for (const Json& changes : {Json::object(), Json{{"elementwise", true}, {"transpose_dense", true}},
                               Json{{"bias", false}, {"offsets_dtype", "int32"}}}) {

@@ -10,7 +10,7 @@
 namespace hstujit {
 namespace {
 
-// Of attention, of sequences of 4, 0 and 1 rows, in a call whose kept projection is another one by `change`.
+// Closeness of attention, of sequences of 4, 0 and 1 rows, in a call whose kept projection is another one by `change`.
 Closeness attention_of(const std::function<double(size_t, double)>& change) {
   const OpSpecPtr spec = stu("stu_layer", {{"recompute_uvqk", false}, {"recompute_normed_x", false}});
   const Lengths lengths{{4, 0, 1}, {}, 4, {}};

@@ -146,7 +146,7 @@ TEST(StuLayer, AttentionOfGroupsHasItsWorkspaceInDx) {
                                  "project", "project", "project", "attention workspace=dx", "norm", "wgrad"));
 }
 
-// What a workspace lay in is written before it is read, and nothing is written to `dx` that nobody reads.
+// Memory that held a workspace is written before it is read, and nothing is written to `dx` that nobody reads.
 void expect_sound_workspaces(const Program& program, bool expected) {
   std::set<int> clobbered, unread;
   int workspaces = 0;
@@ -274,7 +274,7 @@ TEST(StuLayer, WritesItselfAndReadsIt) {
   }
 }
 
-// Of fp32 data, every step that has a precision has that of the layer.
+// Every step on fp32 data that has a precision has that of the layer.
 TEST(StuLayer, EveryStepHasItsPrecision) {
   for (const char* op : {"stu_layer", "hstu_preprocess_and_attention", "hstu_compute_output"}) {
     EXPECT_EQ(key_text(*stu(op, {{"precision", "ieee"}})), key_text(*stu(op))) << "of bf16 it says nothing";

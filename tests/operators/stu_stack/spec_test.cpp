@@ -116,7 +116,7 @@ class StackCall {
   std::vector<HostValue> values_;
 };
 
-// What a layer takes of the stack's weights, and what else the stack is given.
+// Fills in what a layer takes of the stack's weights, and what else the stack is given.
 void take_layer(StackCall& call, StackCall& stack, int64_t layer, int64_t layers) {
   for (const Argument& argument : call.signature()) {
     if (argument.role != ArgumentRole::kInput || find_argument(stack.signature(), argument.name) < 0) continue;

@@ -44,7 +44,7 @@ TEST(UpdateKvCache, BatchesHaveRowsOnEveryAxis) {
   EXPECT_GT(lengths.total_rows("Lr"), 0);
 }
 
-// What left_only means for split_2d_jagged: no right output, and no gradient.
+// Meaning of left_only for split_2d_jagged: no right output, and no gradient.
 TEST(UpdateKvCache, SplitOfTheLeftSideAlone) {
   const auto split = [](bool left_only) {
     return *parse_op_spec({{"op", "split_2d_jagged"}, {"width", 16}, {"left_only", left_only}}, "");

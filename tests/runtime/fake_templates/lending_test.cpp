@@ -15,7 +15,7 @@ constexpr int64_t kRows = 135;  // of make_instance
 
 class LendingTest : public RuntimeTest {
  protected:
-  // What was enqueued since the last call: names of kernels and, of fills of this many bytes, their byte.
+  // Steps that were enqueued since the last call: names of kernels and, of fills of this many bytes, their byte.
   static std::vector<std::string> steps(size_t bytes) {
     std::vector<std::string> list;
     for (unsigned i = 0; i < fake().step_count; ++i) {

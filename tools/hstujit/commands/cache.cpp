@@ -43,7 +43,7 @@ std::string size_in_bytes(std::string& text) {
   return "";
 }
 
-// Of a time that may come from anywhere; "" for one that no calendar has.
+// Prints the date of a time that may come from anywhere; "" for one that no calendar has.
 std::string date_text(double seconds) {
   constexpr double kLatest = 253402300799;  // the end of the year 9999
   if (!(seconds > 0 && seconds < kLatest)) return "";
@@ -92,7 +92,7 @@ void print_records(const Json& records, bool wide, bool shipped) {
   if (!table.empty()) table.print(wide);
 }
 
-// Of the records that the library has with it, their number, and with `all` the records, too.
+// Prints the number of the records that came with the library, and with `all` the records, too.
 size_t print_entries(const Json& report, bool wide, bool all) {
   const Json& kernels = member(report, "kernels");
   const Json& records = member(report, "tuning");
@@ -240,7 +240,7 @@ Status import_bundle(const CacheOptions& options) {
   return Status(Code::kInvalidArgument, "FILE: " + status.message());
 }
 
-// Of --cache-dir, where it alone says what is looked at. What is no directory no context is opened for.
+// Checks --cache-dir, where it alone says what is looked at. No context is opened for a path that is not a directory.
 Status check_cache_dir(const std::string& cache_dir) {
   const char* const others = std::getenv("HSTUJIT_CACHE_PATH");
   if (cache_dir.empty() || (others != nullptr && *others != 0)) return {};

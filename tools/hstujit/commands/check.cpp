@@ -72,7 +72,7 @@ size_t print_report(const Json& report, const Options& options) {
   return failures;
 }
 
-// Of a config that was read and has mistakes, whose sentences the library separates.
+// Prints the mistakes of a config that was read, whose sentences the library separates.
 Status show_mistakes(const Status& status, const Options& options) {
   if (!options.json || status.code() != Code::kInvalidConfig) return status;
   const Json report = {{"valid", false}, {"mistakes", split(status.message(), '\n')}};

@@ -13,8 +13,8 @@ namespace hstujit {
 
 namespace {
 
-// What is wrong with a part, which may be missing or of another build, and what still works without it, is a finding:
-// it stands below, once.
+// Adds a part. A finding below names, once, what is wrong with a part, which may be missing or of another build, and
+// what still works without it.
 void add_part(Fields& fields, const std::string& name, const Json& part, const char* unusable = "cannot be used") {
   if (member(part, "ok") != true) return fields.add(name, Cell(unusable, Tone::kBad));
   const std::string version = driver_text(member(part, "version"));

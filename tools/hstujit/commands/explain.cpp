@@ -26,7 +26,7 @@ Cell cache_cell(const Json& row) {
           Tone::kBad};
 }
 
-// What a look-up has met instead: `miss` is the row's "cache" or "tuning_miss".
+// Adds what a look-up has met instead: `miss` is the row's "cache" or "tuning_miss".
 void add_miss(Fields& fields, const Json& miss) {
   for (const Json& damaged : member(miss, "damaged")) {
     fields.add("    damaged",

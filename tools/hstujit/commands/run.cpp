@@ -28,7 +28,7 @@ Cell verdict(const Json& row) {
   return row["agrees"] == true ? Cell("agrees", Tone::kGood) : Cell("differs", Tone::kBad);
 }
 
-// Of the launches of --repeats, how many gave the same bytes.
+// Prints how many launches of --repeats gave the same bytes.
 Cell equal_launches(const Json& row) {
   if (!row.contains("repeats")) return "";
   const bool all = row["repeats_equal"] == row["repeats"];

@@ -1,5 +1,5 @@
-// What items of backward leave for the gradients of operands: of sums over rows, columns or heads, which numbers each
-// row of q and head has; of sums over all pairs, one of each element for every chain of items.
+// Parts of the gradients of operands that items of backward leave: of sums over rows, columns or heads, which numbers
+// each row of q and head has; of sums over all pairs, one of each element for every chain of items.
 #pragma once
 
 #include <vector>

@@ -84,7 +84,7 @@ class GemmEmitter {
 
  private:
   Value at(size_t coordinate) const { return function_.coordinates[coordinate]; }
-  // Of a tensor with an axis of sequences, that of the item's.
+  // Block of a tensor, within the item's sequence where the tensor has an axis of sequences.
   TensorBlock block(const std::string& name, Value row, Value column) const {
     const Argument& argument = signature_[static_cast<size_t>(find_argument(signature_, name))];
     TensorBlock result{function_.argument(name), argument.dtype, {}, row, column};
@@ -114,7 +114,7 @@ class GemmEmitter {
 
   Value has_column_sums() { return emit_.lt(gemm_.column_sums->of_a ? at(kColumn) : at(kRow), emit_.integer(1)); }
 
-  // Of the factor that has just been copied, `count` rows of tensors.
+  // Adds the columns of `count` rows of the factor that has just been copied.
   void add_columns(Value count) {
     const ScratchMatrix from = gemm_.column_sums->of_a ? staged_ : b_;
     emit_.when(has_column_sums(), [&] {
@@ -220,7 +220,7 @@ class HostGemm final : public HostOperator {
   }
 
  private:
-  // Of the rows [row, row_end) of a result.
+  // Adds the items of the rows [row, row_end) of a result.
   void add_items(int64_t row, int64_t row_end, int64_t depth, int64_t depth_end, int64_t sequence,
                  std::vector<WorkItem>& items) const {
     const int64_t columns = spec_.interface().n;

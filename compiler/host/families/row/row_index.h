@@ -20,7 +20,7 @@ struct SequencePart {
 std::vector<SequencePart> sequence_parts(const RowSequences& sequences, const Arguments& arguments, int64_t rows,
                                          int64_t step);
 
-// What the index finds for the row at a position of a sequence, by operand.
+// Emits the index, and returns the rows that it finds for a position of a sequence, by operand.
 std::map<std::string, mlir::Value> emit_row_index(ItemFunction& item, const RowFunctions& functions,
                                                   const RowInterface& interface, mlir::Value sequence,
                                                   mlir::Value position);

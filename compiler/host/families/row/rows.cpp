@@ -25,7 +25,7 @@ namespace {
 
 using mlir::Value;
 
-// Of one launch, at most; and elements of an item, at least.
+// Items of one launch, at most; and elements of an item, at least.
 constexpr int64_t kMaxItems = 128;
 constexpr int64_t kMinElements = 16384;
 
@@ -40,8 +40,7 @@ std::vector<RowOperand> sums_of(const RowInterface& interface) {
   return sums;
 }
 
-// What a row adds to a table is left among the parts: the row of the table, as two numbers that fp32 holds, then the
-// elements.
+// Parts hold what a row adds to a table: the row of the table, as two numbers that fp32 holds, then the elements.
 constexpr int64_t kIndexPart = int64_t{1} << 20;
 constexpr int64_t kIndexParts = 2;
 
@@ -208,7 +207,7 @@ class RowEmitter {
     for (unsigned i = 0; i < numbers.size(); ++i) statistics_[result_name(round.statistics, i)] = numbers[i];
   }
 
-  // Of the lanes that are inside; all where that is null.
+  // Emits outputs of the lanes that are inside; of all where that is null.
   void emit_outputs(Value column, Value inside) {
     const Emitter::Values values = call(functions_.outputs, column);
     for (unsigned i = 0; i < values.size(); ++i) {
@@ -221,7 +220,7 @@ class RowEmitter {
         store(values[i], place);
         continue;
       }
-      // What the addition rounds off is added up, too: an item may have thousands of rows.
+      // Rounding errors of the addition are added up, too: an item may have thousands of rows.
       const Value before = emit_.load_lanes(place), total = emit_.addf(before, values[i]);
       const Value added = emit_.subf(total, before);
       const Value lost = emit_.addf(emit_.subf(before, emit_.subf(total, added)), emit_.subf(values[i], added));

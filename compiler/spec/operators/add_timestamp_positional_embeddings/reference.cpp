@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kGeneratedContext = 2;
 constexpr int64_t kNow = 1'790'000'000;  // seconds
 
-// Of a sequence whose events are a second to a day apart, newest last. Some are later than the last one.
+// Timestamps of a sequence whose events are a second to a day apart, newest last. Some are later than the last one.
 int64_t generated_timestamp(uint64_t seed, size_t sequence, int64_t rows, int64_t row) {
   constexpr int64_t kSteps[] = {1, 60, 1800, 86400};
   const uint64_t bits = random_bits(seed, 77, sequence * 1'000'003 + static_cast<uint64_t>(row));

@@ -61,8 +61,8 @@ class AddTimestampPositionalEmbeddingsSpec final : public SequenceOperator<Times
   template <typename Visit>
   void visit_rows(SequenceReference& call, const Lengths& lengths, int64_t positions, int64_t buckets,
                   Visit visit) const;
-  // Of a value that is computed in fp32 and then rounded to the type of rows: the square of the distance of the two
-  // numbers that it may become, 0 where that is one.
+  // Variance of a value that is computed in fp32 and then rounded to the type of rows: the square of the distance of
+  // the two numbers that it may become, 0 where that is one.
   double rounding_choice(double value) const;
 };
 

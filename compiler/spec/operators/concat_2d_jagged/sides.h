@@ -28,10 +28,10 @@ struct JaggedSidesParams : SequenceParams {
 
   Dimension left() const { return axis(dense_left, "Ll", "offsets_left", "max_len_left"); }
   Dimension right() const { return axis(dense_right, "Lr", "offsets_right", "max_len_right"); }
-  // What says where the sides begin, and `prefix_argument`, the rows of the prefix.
+  // Arguments that say where the sides begin, and `prefix_argument`, the rows of the prefix.
   RowSequences sequences(const char* prefix_argument) const;
 
-  // Of a generated call. A side that is dense has a quarter of the rows.
+  // Rows in a generated call. A side that is dense has a quarter of the rows.
   GeneratedRows generated_rows(int64_t sequence, int64_t drawn, int64_t max_seq_len) const;
   // Null for an argument that is none of the sides'.
   static std::optional<HostValue> make_integer(const Argument& argument, const Lengths& lengths);

@@ -1,4 +1,4 @@
-// What hstu_attention and delta_hstu_attention have in common: every template, the IR and the host backend take this.
+// Common base of hstu_attention and delta_hstu_attention: every template, the IR and the host backend take this.
 #pragma once
 
 #include "compiler/spec/op_spec.h"

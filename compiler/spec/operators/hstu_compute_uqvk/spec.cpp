@@ -112,7 +112,8 @@ Program UqvkSteps::forward() const {
   return program.finish();
 }
 
-// Of some columns, whose gradient `dout` is: those of the weights, and the part that they have in that of normed_x.
+// Adds the gradients of some columns, whose gradient is `dout`: those of the weights, and their part in the gradient of
+// normed_x.
 void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const ProgramValue& dout,
                               const ProgramValues& dgrad) const {
   ProgramValues operands = {{"mat1", dout}, {"mat2", {"uvqk_weight", part.first}}, {"alpha", ProgramValue::number(1)}};

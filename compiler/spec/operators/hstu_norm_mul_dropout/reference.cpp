@@ -22,7 +22,7 @@ Activation gate(double u) { return {sigmoid(u), sigmoid_slope(u)}; }
 
 auto activation_of(const std::string& name) { return name == "silu" ? silu : name == "sigmoid" ? gate : identity; }
 
-// What dropout multiplies a column of the result with.
+// Factors by which dropout multiplies columns of the result.
 class Dropout {
  public:
   Dropout(const GateParams& params, const ReferenceRow& row) {

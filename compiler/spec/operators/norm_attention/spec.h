@@ -10,7 +10,7 @@ namespace hstujit {
 // The norms by the names of their operators.
 inline constexpr std::string_view kNorms = "layer_norm rms_norm";
 
-// What configs say beside the fields of HstuAttentionParams.
+// Parameters beside the fields of HstuAttentionParams.
 struct NormParams {
   std::string norm = "layer_norm";  // one of kNorms
   bool weight = true;

@@ -121,8 +121,8 @@ class StuInputSteps {
   StuInputParams input_;
   StuMemoryParams memory_;
   OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, silu_, attention_;
-  // Of backward: u, and v, q and k of each group of heads, one by one or, of a single group, together. The attention of
-  // a group is `attention_of_group_`.
+  // Projections of backward: u, and v, q and k of each group of heads, one by one or, of a single group, together. The
+  // attention of a group is `attention_of_group_`.
   Projection projection_of_u_;
   std::vector<std::vector<Projection>> projections_of_groups_;
   OpSpecPtr attention_of_group_;

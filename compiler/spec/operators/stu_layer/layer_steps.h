@@ -26,7 +26,7 @@ class StuLayerSteps {
   // The order of inputs, `kept` between the weights and the gradient of the result.
   static std::vector<std::string> inputs(const std::vector<std::string>& kept = {});
 
-  // That of gradients.
+  // Order of gradients.
   static std::vector<std::string> gradients();
 
   // Declares what forward gives and backward takes, of so many layers.

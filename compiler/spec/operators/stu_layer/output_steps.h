@@ -10,7 +10,7 @@
 
 namespace hstujit {
 
-// What the half computes with, besides StuParams and StuOutputParams.
+// Values that the half computes with, besides StuParams and StuOutputParams.
 struct StuGate {
   int64_t heads = 1, hidden_dim = 0;
   DataType dtype = DataType::kBf16;

@@ -31,7 +31,7 @@ constexpr auto attention_fields_with_products() {
                     HstuAttentionParams::fields());
 }
 
-// Of both halves.
+// Parameters of both halves.
 struct StuParams {
   int64_t width = 0;  // D
   std::string norm = "layer_norm";
@@ -63,7 +63,7 @@ struct StuTraining {
   }
 };
 
-// Of the half up to attention.
+// Parameters of the half up to attention.
 struct StuInputParams {
   bool uvqk_bias = true;
   bool recompute_normed_x = true;
@@ -83,7 +83,7 @@ struct StuInputParams {
   }
 };
 
-// Of the half behind attention.
+// Parameters of the half behind attention.
 struct StuOutputParams {
   bool group_norm = false;
   bool concat_u = true;
@@ -111,7 +111,7 @@ struct StuOutputParams {
   }
 };
 
-// Of whole layers: what backward takes less memory with, and more time.
+// Parameters of whole layers with which backward takes less memory, and more time.
 struct StuMemoryParams {
   bool recompute_attn = false;
   int64_t backward_head_groups = 1;
@@ -143,8 +143,8 @@ struct StuColumns {
   int64_t first = 0, columns = 0;
 };
 
-// What a layer's values are called in a program. Those of a stack have the layer's number: weights and their gradients
-// are stacked along a first axis, kept matrices stand side by side, and tensors between steps have names of their own.
+// Names of a layer's values in a program. Those of a stack have the layer's number: weights and their gradients are
+// stacked along a first axis, kept matrices stand side by side, and tensors between steps have names of their own.
 class StuNames {
  public:
   StuNames() = default;
@@ -156,7 +156,7 @@ class StuNames {
   ProgramValue weight(std::string name, std::string_view doc = {}, int64_t first_column = -1) const {
     return {std::move(name), first_column, doc, 0, layer_};
   }
-  // Of random numbers: those of a stack's layers differ.
+  // Offset of random numbers, which differs between layers of a stack.
   ProgramValue offset() const { return {"offset", -1, {}, static_cast<double>(std::max<int64_t>(layer_, 0))}; }
   StuMatrix between(const std::string& name) const { return {layer_ < 0 ? name : name + "_" + std::to_string(layer_)}; }
   // One of so many columns.

@@ -1,5 +1,5 @@
-// What update_kv_cache and construct_full_kv have in common: parameters, and that they are programs of one step for k
-// and one for v.
+// Common base of update_kv_cache and construct_full_kv: parameters, and that they are programs of one step for k and
+// one for v.
 #pragma once
 
 #include <map>

@@ -128,7 +128,7 @@ class BiasSums {
     }
   }
 
-  // What TilePairs::run() calls.
+  // Called by TilePairs::run().
   __device__ __forceinline__ bool next(KvTile& kv_tile) {
     if (heads_ == kHeads) return false;
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
@@ -211,7 +211,7 @@ class RowSums {
     column_ = begin_;
   }
 
-  // What TilePairs::run() calls.
+  // Called by TilePairs::run().
   __device__ __forceinline__ bool next(KvTile& kv_tile) {
     while (head_ < Spec::kHeads) {
       if (column_ >= end_) {

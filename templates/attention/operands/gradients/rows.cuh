@@ -30,7 +30,7 @@ class SlopeSums {
     other_ = begin_;
   }
 
-  // What TilePairs::run() calls.
+  // Called by TilePairs::run().
   __device__ __forceinline__ bool next(KvTile& tile) {
     if (begin_ >= end_) return false;
     while (head_ < end_head_) {

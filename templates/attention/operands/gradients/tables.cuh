@@ -30,7 +30,7 @@ class SiteSums {
     head_ = 0;
   }
 
-  // What TilePairs::run() calls.
+  // Called by TilePairs::run().
   __device__ __forceinline__ bool next(KvTile& tile) {
     for (; column_ < end_; column_ += kTileSize, head_ = 0) {
       if (head_ == 0) {

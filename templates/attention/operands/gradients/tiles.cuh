@@ -22,7 +22,7 @@ constexpr int kOperandBytes = kTileSize * kMaxChunkBytes;
 
 using Scores = float[1][kFragments][4];  // of a warp: S, or dP
 
-// What sm80::Shape and sm80::Loader ask of a Config.
+// Constants that sm80::Shape and sm80::Loader read of a Config.
 struct Tiling {
   static constexpr int kBlockM = kTileSize, kBlockN = kTileSize, kChunkColumns = kTileSize;
   static constexpr int kWarps = operand_gradients::kWarps, kThreads = operand_gradients::kThreads;

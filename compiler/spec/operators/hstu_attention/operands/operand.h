@@ -40,8 +40,8 @@ struct Operand {
   std::string_view kernel_suffix = {};  // what names of its kernels have; empty: "_" and its name
 
   std::string gradient_name() const;
-  // What kernels call the argument `tensor`, which is the operand, its gradient or what that is added to: any name may
-  // be that of something else there, where users chose it.
+  // Name in kernels of the argument `tensor`, which is the operand, its gradient, or the tensor that the gradient is
+  // added to. It differs from `tensor` because a name that users chose may be taken there.
   std::string member(std::string_view tensor) const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;

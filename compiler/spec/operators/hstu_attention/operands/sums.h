@@ -27,7 +27,7 @@ struct OperandSums {
   int64_t shared_bytes() const;
 };
 
-// What shared_bytes() may be on any GPU: a table of 22 thousand entries, or tables of 44 thousand elements in all. The
+// Bound of shared_bytes() on every GPU: a table of 22 thousand entries, or tables of 44 thousand elements in all. The
 // kernels of a GPU with less refuse more than that has, with a sentence.
 inline constexpr int64_t kMostSumBytes = 227 * 1024;
 
