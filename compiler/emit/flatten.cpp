@@ -29,6 +29,14 @@ std::string_view condition_of(std::string_view line) {
   return at == std::string_view::npos ? std::string_view() : line.substr(at + kWhere.size());
 }
 
+// The name of a line that is "<directive> NAME"; empty for another line.
+std::string_view name_of(std::string_view line, std::string_view directive) {
+  return line.starts_with(directive) ? line.substr(directive.size()) : std::string_view();
+}
+
+// The type of a sequence's counts, which templates call Num: a number of targets, or one of contexts besides.
+constexpr std::string_view kNum = "Num", kOneCount = "int", kCounts = "SequenceCounts", kHasCounts = "kNumContexts";
+
 class Flattener {
  public:
   Flattener(const std::vector<EmbeddedTemplate>& templates, std::optional<std::string_view> generated)
@@ -46,16 +54,23 @@ class Flattener {
                                 from, path));
     }
     std::string body;
+    bool kept = true;  // of a part between #ifdef and #endif
     for (size_t begin = 0; begin < file->text.size();) {
       const size_t end = std::min(file->text.find('\n', begin), file->text.size());
       const std::string_view line = file->text.substr(begin, end - begin);
       begin = end + 1;
       if (const std::string_view next = included_path(line); !next.empty()) {
         const std::string_view condition = condition_of(line);
-        if (!condition.empty() && generated_ && !names_identifier(*generated_, condition)) continue;
+        if (!condition.empty() && generated_ && !is_defined(condition)) continue;
         HSTUJIT_RETURN_IF_ERROR(add(next, path));
-      } else if (!line.starts_with("#pragma once")) {
-        body.append(line).push_back('\n');
+      } else if (const std::string_view name = name_of(line, "#ifdef "); generated_ && !name.empty()) {
+        kept = is_defined(name);
+      } else if (generated_ && line == "#else") {
+        kept = !kept;
+      } else if (generated_ && line == "#endif") {
+        kept = true;
+      } else if (kept && !line.starts_with("#pragma once")) {
+        body += with_counts(line) + "\n";
       }
     }
     // A file's title is its own first comment: a path would make another source of a file that moves.
@@ -66,6 +81,15 @@ class Flattener {
   FlatTemplate flat;
 
  private:
+  bool is_defined(std::string_view name) const { return names_identifier(*generated_, name); }
+
+  std::string with_counts(std::string_view line) const {
+    const size_t at = find_identifier(line, kNum);
+    if (!generated_ || at == std::string_view::npos) return std::string(line);
+    const std::string_view counts = is_defined(kHasCounts) ? kCounts : kOneCount;
+    return fmt::format("{}{}{}", line.substr(0, at), counts, line.substr(at + kNum.size()));
+  }
+
   const EmbeddedTemplate* find(std::string_view path) const {
     for (const EmbeddedTemplate& file : templates_) {
       if (file.path == path) return &file;

@@ -5,7 +5,10 @@
 
 namespace hstujit {
 
-// Whether `text` has `name` as a whole identifier, be it in a comment.
-bool names_identifier(std::string_view text, std::string_view name);
+// Where `text` has `name` as a whole identifier first, be it in a comment; npos where it has not.
+size_t find_identifier(std::string_view text, std::string_view name);
+inline bool names_identifier(std::string_view text, std::string_view name) {
+  return find_identifier(text, name) != std::string_view::npos;
+}
 
 }  // namespace hstujit

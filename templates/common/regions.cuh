@@ -3,6 +3,10 @@
 // they stand before the template (docs/generated-source.md).
 #pragma once
 
+// What a sequence has beside its rows: generated source has `int` in place of this word, or `SequenceCounts`, which the
+// functions of the mask take in place of t then.
+using Num = int;
+
 // valid(row, column) for a sequence of n rows whose last t are targets
 __device__ __forceinline__ bool mask_valid(int row, int col, int n, int t);
 

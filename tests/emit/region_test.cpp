@@ -183,6 +183,17 @@ TEST(Flatten, ConditionalIncludesAreThoseThatGeneratedTextNames) {
   EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "struct Parts {};")->own, without);
 }
 
+// Where sequences have more counts than one, other lines are in the source, and those have another type.
+TEST(Flatten, LinesAndTypesAreThoseOfTheInstance) {
+  const std::string text = "Num a;\n#ifdef kNumContexts\nint b;\n#else\nint c;\n#endif\nint Numb;\n";
+  const std::vector<EmbeddedTemplate> files = {{"op/entry.cuh", text}};
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {})->own, "// ----\n" + text + "\n") << "for digests";
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "int kNumContext;")->own,
+            "// ----\nint a;\nint c;\nint Numb;\n\n");
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "int kNumContexts = 1;")->own,
+            "// ----\nSequenceCounts a;\nint b;\nint Numb;\n\n");
+}
+
 TEST(Flatten, ForeignIncludeFails) {
   const auto flat = flatten_template({{"op/entry.cuh", "#include <cuda_bf16.h>\n"}}, "op/entry.cuh", {});
   ASSERT_FALSE(flat.ok());

@@ -12,7 +12,7 @@ namespace sm90 {
 struct __align__(16) PackedRow {
   int start;  // the sequence's first row in the tensors
   int rows;   // n
-  int targets;
+  Num targets;
 };
 
 // Beside TileInfo, whose `start` is 0 and whose `rows` ends the rows of the tensors that sequences have.

@@ -52,7 +52,7 @@ struct TileInfo {
   i64 start;    // row of the tensors that holds the sequence's row 0
   int row0;     // first row of the tile, within the sequence
   int rows;     // n
-  int targets;  // t
+  Num targets;  // t
   int head;
   int has_work;  // 0: nothing has to do with these rows, their gradients are zero; else, where kKeepSequence, 1 +
                  // the number of the sequence

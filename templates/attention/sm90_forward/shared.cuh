@@ -19,7 +19,7 @@ struct TileInfo {
   i64 start;     // row of q and out that would hold the sequence's row 0
   int row0;      // first row of the tile, within the sequence
   int rows;      // n
-  int targets;   // t
+  Num targets;   // t
   int head;      // with kSplit, -1 until there is a tile
   int has_work;  // 0: no column is visible to these rows, the output is zero; with a bias, else 1 + the
                  // sequence's number in the batch
