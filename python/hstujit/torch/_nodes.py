@@ -26,7 +26,7 @@ _TYPES = {
     "bool": "bool",
     "str": "str",
 }
-_NUMBER_OR_TENSOR = "int | torch.Tensor | None"  # is two arguments of a schema
+_NUMBER_OR_TENSOR = ("int | torch.Tensor | None", "int | torch.Tensor")  # are two arguments of a schema
 _UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
 
 
@@ -46,7 +46,7 @@ class Node:
         is_own = module not in ("generative_recommenders", "tzrec")
         name = function.__name__ if is_own else f"{module}_{function.__name__}"
         returned = inspect.signature(function).return_annotation
-        self.either = [p.name for p in self.parameters.values() if p.annotation == _NUMBER_OR_TENSOR]
+        self.either = [p.name for p in self.parameters.values() if p.annotation in _NUMBER_OR_TENSOR]
         library.define(f"{name}(*, {', '.join(map(_text, self.parameters.values()))}) -> {_returns(returned)}")
         library.impl(name, self.kernel_of(function), "CompositeImplicitAutograd")
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
@@ -57,6 +57,8 @@ class Node:
                 tensor = arguments.pop(_of_tensor(name), None)
                 if tensor is not None:
                     arguments[name] = tensor
+                elif arguments.get(name) is None:  # the function's own default
+                    arguments.pop(name, None)
             return function(**arguments)
 
         return kernel if self.either else function
@@ -89,7 +91,7 @@ def _of_tensor(name: str) -> str:
 
 
 def _text(parameter: inspect.Parameter) -> str:
-    if parameter.annotation == _NUMBER_OR_TENSOR:
+    if parameter.annotation in _NUMBER_OR_TENSOR:
         return f"SymInt? {parameter.name}=None, Tensor? {_of_tensor(parameter.name)}=None"
     text = f"{_type(parameter.annotation)} {parameter.name}"
     if parameter.default is parameter.empty:
