@@ -29,6 +29,11 @@ std::string_view condition_of(std::string_view line) {
   return at == std::string_view::npos ? std::string_view() : line.substr(at + kWhere.size());
 }
 
+// The name of a line that is "<directive> NAME"; empty for another line.
+std::string_view name_of(std::string_view line, std::string_view directive) {
+  return line.starts_with(directive) ? line.substr(directive.size()) : std::string_view();
+}
+
 class Flattener {
  public:
   Flattener(const std::vector<EmbeddedTemplate>& templates, std::optional<std::string_view> generated)
@@ -46,15 +51,22 @@ class Flattener {
                                 from, path));
     }
     std::string body;
+    bool kept = true;  // of a part between #ifdef and #endif
     for (size_t begin = 0; begin < file->text.size();) {
       const size_t end = std::min(file->text.find('\n', begin), file->text.size());
       const std::string_view line = file->text.substr(begin, end - begin);
       begin = end + 1;
       if (const std::string_view next = included_path(line); !next.empty()) {
         const std::string_view condition = condition_of(line);
-        if (!condition.empty() && generated_ && !names_identifier(*generated_, condition)) continue;
+        if (!condition.empty() && generated_ && !is_defined(condition)) continue;
         HSTUJIT_RETURN_IF_ERROR(add(next, path));
-      } else if (!line.starts_with("#pragma once")) {
+      } else if (const std::string_view name = name_of(line, "#ifdef "); generated_ && !name.empty()) {
+        kept = is_defined(name);
+      } else if (generated_ && line == "#else") {
+        kept = !kept;
+      } else if (generated_ && line == "#endif") {
+        kept = true;
+      } else if (kept && !line.starts_with("#pragma once")) {
         body.append(line).push_back('\n');
       }
     }
@@ -66,6 +78,8 @@ class Flattener {
   FlatTemplate flat;
 
  private:
+  bool is_defined(std::string_view name) const { return names_identifier(*generated_, name); }
+
   const EmbeddedTemplate* find(std::string_view path) const {
     for (const EmbeddedTemplate& file : templates_) {
       if (file.path == path) return &file;

@@ -3,6 +3,8 @@
 // A line `#include "row/random.cuh"  // where Random` is for instances whose generated text has that name: the files of
 // what others do not use are not in their source.
 //
+// Lines between `#ifdef NAME`, `#else` and `#endif` are for instances in the same way.
+//
 // common/regions.cuh is left out: it declares the region functions for an IDE, generated source has those that are
 // used.
 #pragma once
@@ -22,9 +24,10 @@ struct FlatTemplate {
   std::string own;     // the other files, the entry last
 };
 
-// `generated` is the text that stands before the template's own files; without one, every line is followed. `first` are
-// files that are there whether the entry includes them or not. kInternal when a file includes one that is
-// not among `templates`, or that is neither of common/ nor, for a file outside of common/, of the entry's folder.
+// `generated` is the text that stands before the template's own files; without one, every #include is followed and
+// all other lines stay as they are. `first` are files that are there whether the entry includes them or not. kInternal
+// when a file includes one that is not among `templates`, or that is neither of common/ nor, for a file outside of
+// common/, of the entry's folder.
 Result<FlatTemplate> flatten_template(const std::vector<EmbeddedTemplate>& templates, std::string_view entry,
                                       const std::vector<std::string_view>& first,
                                       std::optional<std::string_view> generated = std::nullopt);

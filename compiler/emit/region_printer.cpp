@@ -98,6 +98,8 @@ class RegionPrinter {
     std::string prologue;
   };
   Declared declare_arguments(mlir::func::FuncOp function);
+  // Whether a function of the mask takes the sequence's counts as one SequenceCounts (templates/common/jagged.cuh).
+  bool takes_counts(mlir::func::FuncOp function) const;
   Optional expression(mlir::Operation& op);
   Optional integer_expression(mlir::Operation& op);
   Optional float_expression(mlir::Operation& op);
@@ -358,6 +360,12 @@ std::optional<CExpression> RegionPrinter::expression(mlir::Operation& op) {
   return op.getResult(0).getType().isF32() ? float_expression(op) : integer_expression(op);
 }
 
+bool RegionPrinter::takes_counts(mlir::func::FuncOp function) const {
+  return !wide_ && llvm::any_of(function.getArguments(), [&](mlir::BlockArgument argument) {
+    return argument.getType().isIndex() && argument_name(function, argument.getArgNumber()) == kContextsArgument;
+  });
+}
+
 // A score asks at() where the pair is, and takes scalars and operands of the launch from its parameters. Of either it
 // reads what it uses, first of all: nothing is reordered with regard to a function that takes them by value.
 RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp function) {
@@ -366,17 +374,24 @@ RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp func
   bool reads_operands = false;
   function.walk([&](hstu::ReadOp) { reads_operands = true; });
   asks_where = reads_launch = reads_operands;
+  const bool counts = takes_counts(function);
   if (wide_) declared.parameters.emplace_back("const Params& params");
   for (const mlir::BlockArgument argument : function.getArguments()) {
     const std::string name = argument_name(function, argument.getArgNumber());
     const std::string type = type_of(argument.getType()).value_or("?");
     expressions_[argument.getAsOpaquePointer()] = {is_pair_argument(argument) ? "pair." + name : name};
     if (is_pair_argument(argument)) {
+      if (name == kTargetsArgument && masks_take_contexts(function->getParentOfType<mlir::ModuleOp>()))
+        expressions_[argument.getAsOpaquePointer()] = {"pair.t.targets"};
       asks_where = asks_where || !argument.use_empty();
       continue;
     }
     taken_.insert(name);
-    if (!is_launch_scalar(argument)) {
+    if (counts && (name == kTargetsArgument || name == kContextsArgument)) {
+      if (name == kTargetsArgument) declared.parameters.emplace_back("SequenceCounts counts");
+      const char* const member = name == kTargetsArgument ? "targets" : "contexts";
+      if (!argument.use_empty()) declared.prologue += fmt::format("  const int {} = counts.{};\n", name, member);
+    } else if (!is_launch_scalar(argument)) {
       declared.parameters.push_back(fmt::format("{} {}", type, name));
     } else if (!argument.use_empty()) {
       reads_launch = true;
@@ -389,6 +404,7 @@ RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp func
     declared.parameters.emplace_back(reads_launch ? "const Params& params" : "const Params&");
   if (asks_where) declared.prologue = "  const auto pair = at();\n" + declared.prologue;
   for (const char* name : {"at", "pair", "params"}) taken_.insert(name);
+  if (counts) taken_.insert("counts");
   return declared;
 }
 

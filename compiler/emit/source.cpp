@@ -37,13 +37,13 @@ std::string header(const OpSpec& spec, Direction direction, const KernelConfig& 
 
 // mask_row_bits or mask_column_bits of a mask with an operation that has no rule for words of bits
 // (compiler/expression/bits.h): pairs are looked at one by one, those alone that the template takes.
-std::string bits_one_by_one(bool of_row) {
+std::string bits_one_by_one(bool of_row, bool contexts) {
   return fmt::format(
-      "__device__ __forceinline__ u32 {}(int {}, int {}, int n, int t) {{\n"
+      "__device__ __forceinline__ u32 {}(int {}, int {}, int n, {} t) {{\n"
       "  return bits_where([&](int i) {{ return mask_valid({}, n, t); }});\n"
       "}}\n",
       of_row ? kMaskRowBits.str() : kMaskColumnBits.str(), of_row ? "row" : "col", of_row ? "c0" : "r0",
-      of_row ? "row, c0 + i" : "r0 + i, col");
+      contexts ? "SequenceCounts" : "int", of_row ? "row, c0 + i" : "r0 + i, col");
 }
 
 // The region functions that `user`, the text of the template, names, and those that these name. A region calls only
@@ -59,7 +59,7 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
     auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
     const bool named = names_identifier(user, name) || names_identifier(text, name);
     if (named && !function && module.lookupSymbol(kMaskValid)) {
-      text = bits_one_by_one(name == kMaskRowBits) + "\n" + text;
+      text = bits_one_by_one(name == kMaskRowBits, masks_take_contexts(module)) + "\n" + text;
     }
     if (!named || !function) continue;
     HSTUJIT_ASSIGN_OR_RETURN(const std::string region, print_region(function, activation));
@@ -113,6 +113,14 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
   return Status(Code::kUnsupported, fmt::format("config {} is rejected: {}", describe(config), text));
 }
 
+// Names of the constants that an instance has at most: parts of templates are for instances that have one of them.
+std::string constant_names(const OpSpec& spec) {
+  const auto fields = spec.to_json();
+  std::string names;
+  for (const auto& [field, value] : fields.items()) names += constant_name(field) + " ";
+  return names;
+}
+
 }  // namespace
 
 Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleton,
@@ -135,7 +143,7 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + body + scores));
+                                            wrappers + "\n" + constant_names(spec) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;

@@ -18,7 +18,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   Module module(mlir::ModuleOp::create(location));
   builder.setInsertionPointToEnd(module->getBody());
   Ops ops(builder, location);
-  build_mask_functions(builder, location, kernel_mask(params));
+  build_mask_functions(builder, location, kernel_mask(params), params.num_contexts);
 
   // Both directions have the same.
   mlir::SmallVector<mlir::StringRef> scalars;

@@ -33,22 +33,21 @@ void add_function(mlir::OpBuilder& builder, mlir::Location location, llvm::Strin
 
 }  // namespace
 
-void build_mask_functions(mlir::OpBuilder& builder, mlir::Location location, const Expression& mask) {
+void build_mask_functions(mlir::OpBuilder& builder, mlir::Location location, const Expression& mask, bool contexts) {
+  const auto add = [&](llvm::StringRef name, mlir::SmallVector<llvm::StringRef> arguments,
+                       llvm::ArrayRef<llvm::StringRef> results, mlir::Type type, const ExpressionFunction& derived) {
+    arguments.append({"n", kTargetsArgument});
+    if (contexts) arguments.push_back(kContextsArgument);
+    add_function(builder, location, name, arguments, results, type, derived);
+  };
   const mlir::Type truth = builder.getI1Type(), index = builder.getIndexType(), word = builder.getI32Type();
   const SymbolRange rows = {"row", "r0", "r1"}, columns = {"column", "c0", "c1"}, tile[] = {rows, columns};
-  add_function(builder, location, kMaskValid, {"row", "col", "n", "t"}, {"valid"}, truth, {mask, {mask.root()}});
-  add_function(builder, location, kMaskTile, {"r0", "r1", "c0", "c1", "n", "t"}, {"full", "visible"}, truth,
-               derive_truths(mask, tile));
-  add_function(builder, location, kMaskColumns, {"r0", "r1", "n", "t"}, {"lo", "hi"}, index,
-               derive_range(mask, "column", rows, "n"));
-  add_function(builder, location, kMaskRows, {"c0", "c1", "n", "t"}, {"lo", "hi"}, index,
-               derive_range(mask, "row", columns, "n"));
-  if (const auto bits = derive_word(mask, "column", "c0")) {
-    add_function(builder, location, kMaskRowBits, {"row", "c0", "n", "t"}, {"bits"}, word, *bits);
-  }
-  if (const auto bits = derive_word(mask, "row", "r0")) {
-    add_function(builder, location, kMaskColumnBits, {"col", "r0", "n", "t"}, {"bits"}, word, *bits);
-  }
+  add(kMaskValid, {"row", "col"}, {"valid"}, truth, {mask, {mask.root()}});
+  add(kMaskTile, {"r0", "r1", "c0", "c1"}, {"full", "visible"}, truth, derive_truths(mask, tile));
+  add(kMaskColumns, {"r0", "r1"}, {"lo", "hi"}, index, derive_range(mask, "column", rows, "n"));
+  add(kMaskRows, {"c0", "c1"}, {"lo", "hi"}, index, derive_range(mask, "row", columns, "n"));
+  if (const auto bits = derive_word(mask, "column", "c0")) add(kMaskRowBits, {"row", "c0"}, {"bits"}, word, *bits);
+  if (const auto bits = derive_word(mask, "row", "r0")) add(kMaskColumnBits, {"col", "r0"}, {"bits"}, word, *bits);
 }
 
 }  // namespace hstujit

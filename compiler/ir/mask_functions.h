@@ -7,6 +7,8 @@
 //   mask_row_bits(row, c0, n, t) -> word                 bit i says whether the row sees the column c0 + i
 //   mask_column_bits(col, r0, n, t) -> word              bit i says whether the row r0 + i sees the column
 //
+// Where each sequence has its own number of contexts, c follows t in all of them.
+//
 // A function of words is missing where an operation of the mask has no rule: pairs are then looked at one by one.
 #pragma once
 
@@ -15,7 +17,7 @@
 
 namespace hstujit {
 
-// At the builder's place. `mask` is an expression of row, column, n and t in the form of kernels.
-void build_mask_functions(mlir::OpBuilder& builder, mlir::Location location, const Expression& mask);
+// At the builder's place. `mask` is an expression of row, column, n, t and, with `contexts`, c in the form of kernels.
+void build_mask_functions(mlir::OpBuilder& builder, mlir::Location location, const Expression& mask, bool contexts);
 
 }  // namespace hstujit

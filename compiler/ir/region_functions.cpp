@@ -51,6 +51,12 @@ std::string score_entry(llvm::StringRef operand, size_t site) {
   return fmt::format("{}_{}_{}", kScoreEntry.str(), operand.str(), site);
 }
 
+bool masks_take_contexts(mlir::ModuleOp module) {
+  constexpr unsigned kWithoutContexts = 4;  // row, col, n, t
+  auto mask = module.lookupSymbol<mlir::func::FuncOp>(kMaskValid);
+  return mask && mask.getNumArguments() > kWithoutContexts;
+}
+
 std::string argument_name(mlir::func::FuncOp function, unsigned index) {
   auto name = function.getArgAttrOfType<mlir::StringAttr>(index, kNameAttribute);
   return name ? name.str() : fmt::format("a{}", index);

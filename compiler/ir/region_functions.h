@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace hstujit {
 
@@ -19,6 +20,10 @@ inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
 inline constexpr llvm::StringLiteral kScoreSlope = "score_slope";  // what names of score_slope() begin with
 inline constexpr llvm::StringLiteral kScoreEntry = "score_entry";  // and those of score_entry()
 inline constexpr llvm::StringLiteral kEpilogue = "epilogue";
+
+// What the functions of masks call the numbers of a sequence's targets and contexts.
+inline constexpr llvm::StringLiteral kTargetsArgument = "t";
+inline constexpr llvm::StringLiteral kContextsArgument = "c";
 
 // An arith.mulf with this attribute is rounded by itself: no backend fuses it with an addition.
 inline constexpr llvm::StringLiteral kUnfused = "hstu.unfused";
@@ -44,6 +49,9 @@ std::string score_slope(llvm::StringRef operand, bool of_column);
 // where the score reads the same entry are one. The functions take what score takes.
 std::string score_slope(llvm::StringRef operand, size_t site);
 std::string score_entry(llvm::StringRef operand, size_t site);
+
+// Whether the functions of the module's mask, where it has some, take each sequence's number of contexts, behind t.
+bool masks_take_contexts(mlir::ModuleOp module);
 
 std::string argument_name(mlir::func::FuncOp function, unsigned index);
 std::string result_name(mlir::func::FuncOp function, unsigned index);

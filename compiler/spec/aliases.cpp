@@ -66,8 +66,9 @@ constexpr Alias kParameterNames[] = {
      "window_size_left window_size_right"},
     {"min_full_attn_seq_len", "full_attn_size min_full_attention_seq_len full_attn_len"},
     {"contextual_seq_len",
-     "contextual num_contextual num_contexts num_contextuals max_num_contextuals contextual_len context_len "
-     "max_contextual_seq_len max_context_len prefix_len num_prefix"},
+     "contextual num_contextual max_num_contextuals contextual_len context_len max_contextual_seq_len max_context_len "
+     "prefix_len num_prefix"},
+    {"num_contexts", "contexts num_contextuals has_contexts has_num_contexts"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
     {"rab_heads",

@@ -71,7 +71,8 @@ struct Instance {
   std::vector<Direction> directions;
   SharedIntegers max_seq_lens;  // ascending, at least one
   LengthSource lengths;
-  int64_t num_targets = 0;  // targets of each sequence in generated inputs; 0 when the operator takes none
+  int64_t num_targets = 0;   // targets of each sequence in generated inputs; 0 when the operator takes none
+  int64_t num_contexts = 0;  // the same of contexts
   // For operators that take a max_delta_len: the rows of q of each sequence in generated inputs, one number for each in
   // turn. A single one where q has as many rows of every sequence.
   SharedIntegers delta_lens = {64};

@@ -191,7 +191,10 @@ Instance InstanceReader::read(const InstanceEntry& entry, const std::string& pat
   check_names(entry.own(), path, {known.begin(), known.end()}, mistakes, is_operator(op) ? op : "");
 
   Json parameters = parameters_of(entry);
-  take_num_targets(parameters, path, instance.num_targets, mistakes);
+  // What a sequence has of them in generated inputs when the config says only that there are some.
+  constexpr int64_t kUsualTargets = 20, kUsualContexts = 6;
+  take_count(parameters, kCountedFields[0], path, kUsualTargets, instance.num_targets, mistakes);
+  take_count(parameters, kCountedFields[1], path, kUsualContexts, instance.num_contexts, mistakes);
   instance.spec = parse_op_spec(parameters, path, mistakes);
   const OpSpec* const spec = instance.spec.get();
   instance.name = parse_name(entry, path, mistakes);

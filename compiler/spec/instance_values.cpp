@@ -15,9 +15,6 @@ namespace hstujit {
 
 namespace {
 
-// Targets of a sequence in generated inputs when the config says only that there are some.
-constexpr int64_t kUsualTargets = 20;
-
 Result<Direction> parse_direction_of(const Json& json, const std::string& path, const OpSpec* spec) {
   constexpr Direction kAll[] = {Direction::kForward, Direction::kBackward};
   const std::string text = json.is_string() ? json.get<std::string>() : "";
@@ -116,24 +113,25 @@ SharedIntegers parse_max_seq_lens(const Json& json, const std::string& path, Mis
   return lengths;
 }
 
-void take_num_targets(Json& parameters, const std::string& path, int64_t& count, Mistakes& mistakes) {
-  const auto value = parameters.find("num_targets");
+void take_count(Json& parameters, std::string_view field, const std::string& path, int64_t usual, int64_t& count,
+                Mistakes& mistakes) {
+  const auto value = parameters.find(field);
   if (value == parameters.end()) return;
   if (value->is_boolean()) {
-    count = *value == true ? kUsualTargets : 0;
+    count = *value == true ? usual : 0;
     return;
   }
-  if (value->is_number_integer() && allowed_by(kNumTargetsRules, *value)) {
+  if (value->is_number_integer() && allowed_by(kCountRules, *value)) {
     count = value->get<int64_t>();
     *value = count > 0;
     return;
   }
-  const std::string place = join_path(path, "num_targets");
+  const std::string place = join_path(path, field);
   mistakes.check(place, value_error(place, *value,
                                     fmt::format("true, false, or how many of them generated inputs have, an integer "
                                                 "from {} to {}",
-                                                kNumTargetsRules.min, kNumTargetsRules.max)));
-  *value = true;  // whoever wrote that wants some: what goes with targets is no mistake besides
+                                                kCountRules.min, kCountRules.max)));
+  *value = true;  // whoever wrote that wants some: what goes with them is no mistake besides
 }
 
 double parse_alpha(const InstanceEntry& entry, const std::string& path, const OpSpec* spec, Mistakes& mistakes) {

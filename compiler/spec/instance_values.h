@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/spec/fields.h"
@@ -27,8 +28,10 @@ std::vector<int64_t> parse_integers(const Json& json, const std::string& path, c
 // Ascending, each once.
 SharedIntegers parse_max_seq_lens(const Json& json, const std::string& path, Mistakes& mistakes);
 
-// Splits "num_targets: true | false | count" into the operator's flag and the count for generated inputs.
-void take_num_targets(Json& parameters, const std::string& path, int64_t& count, Mistakes& mistakes);
+// Splits "num_targets: true | false | count", or another of kCountedFields, into the operator's flag and the count;
+// which is `usual` where there only are some.
+void take_count(Json& parameters, std::string_view field, const std::string& path, int64_t usual, int64_t& count,
+                Mistakes& mistakes);
 
 // 1 / attn_dim, or 1, where there is none. `spec` as above.
 double parse_alpha(const InstanceEntry& entry, const std::string& path, const OpSpec* spec, Mistakes& mistakes);

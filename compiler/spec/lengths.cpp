@@ -16,6 +16,14 @@ const std::vector<int64_t>& Lengths::rows_of(std::string_view axis) const {
   return found == other_rows.end() ? none : found->second;
 }
 
+const std::vector<int64_t>& Lengths::counts_of(std::string_view argument) const {
+  return argument == "num_contexts" ? num_contexts : num_targets;
+}
+
+std::vector<int64_t>& Lengths::counts_of(std::string_view argument) {
+  return argument == "num_contexts" ? num_contexts : num_targets;
+}
+
 int64_t Lengths::total_rows(std::string_view axis) const {
   const std::vector<int64_t>& counted = rows_of(axis);
   return std::accumulate(counted.begin(), counted.end(), int64_t{0});
@@ -100,11 +108,16 @@ BatchSize batch_size(const Instance& instance, int64_t max_seq_len, int64_t max_
 Lengths make_lengths(const Instance& instance, int64_t max_seq_len, int64_t max_rows) {
   Lengths lengths;
   lengths.max_seq_len = max_seq_len;
-  const bool targets = takes(instance, Semantic::kCounts, kSequenceAxis);
+  const Signature signature = instance.spec->signature(Direction::kForward);
   for_each_sequence(instance, max_seq_len, max_rows, [&](const GeneratedRows& rows) {
     lengths.rows.push_back(rows.rows);
     for (const auto& [axis, count] : rows.others) lengths.other_rows[axis].push_back(count);
-    if (targets) lengths.num_targets.push_back(std::min(rows.rows, instance.num_targets));
+    for (const Argument& argument : signature) {
+      if (argument.semantic != Semantic::kCounts) continue;
+      std::vector<int64_t>& counts = lengths.counts_of(argument.name);
+      const int64_t most = &counts == &lengths.num_contexts ? instance.num_contexts : instance.num_targets;
+      counts.push_back(std::min(rows.rows, most));
+    }
   });
   return lengths;
 }

@@ -33,7 +33,11 @@ struct Lengths {
   // Per sequence, the rows of every other axis that is cut at sequences, by its symbol. Those of kQueryAxis, which are
   // the sequence's last ones, may be more than it has.
   std::map<std::string, std::vector<int64_t>, std::less<>> other_rows = {};
+  std::vector<int64_t> num_contexts = {};  // as num_targets
 
+  // What the sequences have of an argument of counts, by its name.
+  std::vector<int64_t>& counts_of(std::string_view argument);
+  const std::vector<int64_t>& counts_of(std::string_view argument) const;
   // Per sequence; empty for an axis that the operator does not have.
   const std::vector<int64_t>& rows_of(std::string_view axis) const;
   int64_t total_rows(std::string_view axis = kSequenceAxis) const;  // sum of rows_of

@@ -19,7 +19,7 @@ Lengths lengths_in(const Signature& signature, const std::vector<HostValue>& val
   };
   for (size_t i = 0; i < signature.size(); ++i) {
     const std::vector<int64_t>& integers = values[i].tensor.integers;
-    if (signature[i].semantic == Semantic::kCounts) lengths.num_targets = integers;
+    if (signature[i].semantic == Semantic::kCounts) lengths.counts_of(signature[i].name) = integers;
     if (signature[i].semantic != Semantic::kOffsets) continue;
     for (size_t b = 1; b < integers.size(); ++b) rows_of(signature[i].axis).push_back(integers[b] - integers[b - 1]);
   }

@@ -140,7 +140,7 @@ std::vector<HostValue> RowInputs::make_inputs(const OpSpec& op, Direction direct
 HostValue batch_integers(const Argument& argument, const Lengths& lengths) {
   HostValue value;
   if (argument.semantic == Semantic::kOffsets) value.tensor.integers = offsets_of(lengths.rows_of(argument.axis));
-  if (argument.semantic == Semantic::kCounts) value.tensor.integers = lengths.num_targets;
+  if (argument.semantic == Semantic::kCounts) value.tensor.integers = lengths.counts_of(argument.name);
   if (argument.kind == ArgumentKind::kTensor) value.tensor.shape = {static_cast<int64_t>(value.tensor.integers.size())};
   return value;
 }

@@ -150,12 +150,13 @@ Json is_given(const std::string& name, const Json& ops) {
 
 Json config_parameters(std::string_view op) {
   Json properties = operator_schema(op)["properties"];
-  if (properties.contains("num_targets")) {
-    Json& targets = properties["num_targets"];
-    targets["type"] = {"boolean", "integer"};
-    targets["minimum"] = kNumTargetsRules.min;
-    targets["maximum"] = kNumTargetsRules.max;
-    targets["description"] = targets.value("description", "") + "; a count says how many in generated inputs";
+  for (const std::string_view field : kCountedFields) {
+    if (!properties.contains(field)) continue;
+    Json& counted = properties[std::string(field)];
+    counted["type"] = {"boolean", "integer"};
+    counted["minimum"] = kCountRules.min;
+    counted["maximum"] = kCountRules.max;
+    counted["description"] = counted.value("description", "") + "; a count says how many in generated inputs";
   }
   return properties;
 }

@@ -10,7 +10,8 @@ namespace hstujit {
 // an entry of "ops" requires its name and op alone.
 nlohmann::ordered_json config_schema();
 
-// The operator's parameters as an entry of "ops" may have them, by name: num_targets may also be a count there.
+// The operator's parameters as an entry of "ops" may have them, by name: num_targets and num_contexts may also be
+// counts there.
 nlohmann::ordered_json config_parameters(std::string_view op);
 
 }  // namespace hstujit

@@ -65,8 +65,8 @@ const std::vector<EnvVariable>& environment_variables() {
        "What is kept beside each cache entry when it is compiled: `ir` is the MLIR text, `<digest>.mlir`; `src` the "
        "CUDA source, `<digest>.cu`; `log` what the compiler said, `<digest>.log`; `all` means all of it."},
       {Env::kCheck, kFlag, "HSTUJIT_CHECK", "0", "",
-       "Check num_targets and the offsets of sequences on the device before each launch. It waits for the stream: for "
-       "finding mistakes."},
+       "Check num_targets, num_contexts and the offsets of sequences on the device before each launch. It waits for "
+       "the stream: for finding mistakes."},
       {Env::kFrozen, kPath, "HSTUJIT_FROZEN", "", "",
        "File of `hstujit freeze`. Kernels are those that it lists, whatever tuning records and the cost model say. A "
        "key "

@@ -271,7 +271,7 @@ struct CachedStuLayer {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
@@ -288,6 +288,8 @@ struct CachedStuLayer {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -342,6 +344,7 @@ struct CachedStuLayer {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -445,7 +448,7 @@ struct DeltaHstuAttention {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
@@ -462,6 +465,8 @@ struct DeltaHstuAttention {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -502,6 +507,7 @@ struct DeltaHstuAttention {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -550,7 +556,7 @@ struct HstuAttention {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
@@ -567,6 +573,8 @@ struct HstuAttention {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -610,6 +618,7 @@ struct HstuAttention {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -791,7 +800,7 @@ struct HstuPreprocessAndAttention {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
@@ -808,6 +817,8 @@ struct HstuPreprocessAndAttention {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -864,6 +875,7 @@ struct HstuPreprocessAndAttention {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -1037,7 +1049,7 @@ struct NormAttention {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
   std::int64_t alignment = 16;
@@ -1054,6 +1066,8 @@ struct NormAttention {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -1102,6 +1116,7 @@ struct NormAttention {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -1214,7 +1229,7 @@ struct StuLayer {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
@@ -1231,6 +1246,8 @@ struct StuLayer {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -1304,6 +1321,7 @@ struct StuLayer {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);
@@ -1349,7 +1367,7 @@ struct StuStack {
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // type of offsets and num_targets; int32, int64
+  // type of offsets, num_targets and num_contexts; int32, int64
   DataType offsets_dtype = DataType::int64;
   // bytes that data pointers and strides are multiples of; 16
   std::int64_t alignment = 16;
@@ -1366,6 +1384,8 @@ struct StuStack {
   std::int64_t min_full_attn_seq_len = 0;
   // leading rows that see the whole history; 0 to 268435456
   std::int64_t contextual_seq_len = 0;
+  // launches take num_contexts, how many of the first rows of each sequence see the whole history
+  bool num_contexts = false;
   // semi-local attention: local part; 0 to 268435456
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
@@ -1440,6 +1460,7 @@ struct StuStack {
     text.add("max_attn_len", max_attn_len, 0);
     text.add("min_full_attn_seq_len", min_full_attn_seq_len, 0);
     text.add("contextual_seq_len", contextual_seq_len, 0);
+    text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
     text.add("full_mask", full_mask, false);

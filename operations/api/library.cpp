@@ -49,6 +49,7 @@ Json instance_json(const Instance& instance, int64_t& to_count) {
   if (find_argument(instance.spec->signature(Direction::kForward), Semantic::kMaxRows, kQueryAxis) >= 0) {
     json["delta_len"] = instance.delta_lens.values();
   }
+  if (instance.num_contexts > 0) json["num_contexts"] = instance.num_contexts;
   if (instance.small_batches) json["small_batches"] = true;
   return json;
 }

@@ -14,6 +14,7 @@ Json to_json(const BenchProblem& problem) {
           {"ordinal", problem.ordinal},
           {"rows", problem.lengths.rows},
           {"num_targets", problem.lengths.num_targets},
+          {"num_contexts", problem.lengths.num_contexts},
           {"other_rows", problem.lengths.other_rows},
           {"max_seq_len", problem.lengths.max_seq_len},
           {"alpha", problem.alpha}};
@@ -32,6 +33,7 @@ Result<BenchProblem> parse_bench_problem(const Json& json) {
     problem.ordinal = json.at("ordinal").get<int>();
     problem.lengths.rows = json.at("rows").get<std::vector<int64_t>>();
     problem.lengths.num_targets = json.at("num_targets").get<std::vector<int64_t>>();
+    problem.lengths.num_contexts = json.value("num_contexts", std::vector<int64_t>());
     problem.lengths.other_rows = json.at("other_rows").get<decltype(problem.lengths.other_rows)>();
     problem.lengths.max_seq_len = json.at("max_seq_len").get<int64_t>();
     problem.alpha = json.at("alpha").get<double>();

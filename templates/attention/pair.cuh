@@ -11,7 +11,14 @@
 #include "common/min_nan.cuh"             // where min_nan
 #include "common/wide_to_float.cuh"       // where wide_to_float
 
+#ifdef kNumContexts
+struct Pair {
+  int row, col, n;
+  SequenceCounts t;
+  int head;
+#else
 struct Pair {
   int row, col, n, t, head;
+#endif
   i64 start;  // first row of the sequence in tensors of all rows
 };

@@ -2,6 +2,21 @@
 #pragma once
 #include "common/jagged.cuh"
 
+#ifdef kNumContexts
+// The tensors of counts.
+template <class Spec, class Params, class Offset>
+__device__ __forceinline__ CountTensors<Offset> counts_of(const Params& params, const Offset* contexts) {
+  if constexpr (Spec::kNumTargets) {
+    return {params.num_targets, contexts};
+  } else {
+    return {nullptr, contexts};
+  }
+}
+template <class Spec, class Params>
+__device__ __forceinline__ auto num_targets_of(const Params& params) {
+  return counts_of<Spec>(params, params.num_contexts);
+}
+#else
 // The tensor of num_targets where the operator takes one.
 template <class Spec, class Params>
 __device__ __forceinline__ auto num_targets_of(const Params& params) {
@@ -11,6 +26,7 @@ __device__ __forceinline__ auto num_targets_of(const Params& params) {
     return static_cast<decltype(params.seq_offsets)>(nullptr);
   }
 }
+#endif
 
 // Of kDelta, q and out have the last rows of each sequence only. Like the offsets of k and v, those of q are clamped,
 // so that nothing they hold leads outside of q and out.

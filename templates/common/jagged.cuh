@@ -2,10 +2,38 @@
 #pragma once
 #include "common/types.cuh"
 
+#ifdef kNumContexts
+// The numbers of a sequence's targets and contexts. A literal 0 is none of either; no other int is one of these.
+struct SequenceCounts {
+  int targets;   // t
+  int contexts;  // c
+
+  struct Nothing;
+  SequenceCounts() = default;
+  __device__ __forceinline__ SequenceCounts(const Nothing*) : targets(0), contexts(0) {}
+  __device__ __forceinline__ SequenceCounts(int t, int c) : targets(t), contexts(c) {}
+};
+
+__device__ __forceinline__ SequenceCounts __shfl_sync(unsigned lanes, const SequenceCounts& counts, int lane) {
+  return {__shfl_sync(lanes, counts.targets, lane), __shfl_sync(lanes, counts.contexts, lane)};
+}
+
+// The tensors that have them; `targets` may be null, as below.
+template <class Offset>
+struct CountTensors {
+  const Offset* targets;
+  const Offset* contexts;
+};
+
+#endif
 struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
+#ifdef kNumContexts
+  SequenceCounts targets;  // t
+#else
   int targets;  // t
+#endif
   // Rows [query_begin, rows) are those that q and out have, at `query_start` + row. Where they have all rows these are
   // 0 and `start`. Below 0: so many rows of q lie before the sequence.
   int query_begin;
@@ -19,6 +47,9 @@ struct SequenceWords {
   Offset begin;
   Offset end;
   Offset targets;
+#ifdef kNumContexts
+  Offset contexts;
+#endif
 };
 
 // `num_targets` may be null: no sequence has any.
@@ -28,6 +59,16 @@ __device__ __forceinline__ SequenceWords<Offset> load_words(const Offset* offset
   return {offsets[index], offsets[index + 1], num_targets == nullptr ? Offset(0) : num_targets[index]};
 }
 
+#ifdef kNumContexts
+template <class Offset>
+__device__ __forceinline__ SequenceWords<Offset> load_words(const Offset* offsets, const CountTensors<Offset>& counts,
+                                                            int index) {
+  SequenceWords<Offset> words = load_words(offsets, counts.targets, index);
+  words.contexts = counts.contexts[index];
+  return words;
+}
+
+#endif
 // Offsets that decrease, are negative or pass `total_rows`, and target counts outside [0, n], are clamped, so that no
 // content of these tensors makes a kernel touch a row outside [0, total_rows).
 template <class Offset>
@@ -37,7 +78,12 @@ __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& wor
   constexpr i64 kMaxRows = 0x7fffffff;  // positions within a sequence are int
   const i64 end = min(max(static_cast<i64>(words.end), sequence.start), total_rows);
   sequence.rows = static_cast<int>(min(end - sequence.start, kMaxRows));
+#ifdef kNumContexts
+  const auto clamp = [&](i64 count) { return static_cast<int>(min(max(count, 0ll), static_cast<i64>(sequence.rows))); };
+  sequence.targets = {clamp(words.targets), clamp(words.contexts)};
+#else
   sequence.targets = static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
+#endif
   sequence.query_begin = 0;
   sequence.query_start = sequence.start;
   return sequence;
@@ -48,3 +94,11 @@ __device__ __forceinline__ Sequence load_sequence(const Offset* offsets, const O
                                                   i64 total_rows) {
   return clamp_words(load_words(offsets, num_targets, index), total_rows);
 }
+#ifdef kNumContexts
+
+template <class Offset>
+__device__ __forceinline__ Sequence load_sequence(const Offset* offsets, const CountTensors<Offset>& counts, int index,
+                                                  i64 total_rows) {
+  return clamp_words(load_words(offsets, counts, index), total_rows);
+}
+#endif

@@ -251,7 +251,7 @@ TEST_F(CapiTest, TheLibraryDescribesItself) {
     }
   }
   const std::map<std::string, std::set<std::string>> conditional = {
-      {"hstu_attention", {"num_targets", "rab", "attn_scale", "drab", "dattn_scale"}},
+      {"hstu_attention", {"num_targets", "rab", "attn_scale", "num_contexts", "drab", "dattn_scale"}},
       {"delta_hstu_attention", {"seq_offsets_q", "num_targets", "rab"}},
       {"hstu_norm_mul_dropout", {"dropout_ratio", "seed", "offset"}},
       {"add_timestamp_positional_embeddings", {"query_time", "num_targets"}},
@@ -270,7 +270,7 @@ TEST_F(CapiTest, TheLibraryDescribesItself) {
   EXPECT_EQ(call_of("split_2d_jagged", "forward")["forward_only"], json({"left_only"}));
   const json& attention = call_of("hstu_attention", "backward");
   EXPECT_EQ(attention["sizes"]["attn_dim"][0], (json{{"argument", "q"}, {"axis", 2}}));
-  EXPECT_EQ(attention["dtypes"]["offsets_dtype"], json({"seq_offsets", "num_targets"}));
+  EXPECT_EQ(attention["dtypes"]["offsets_dtype"], json({"seq_offsets", "num_targets", "num_contexts"}));
   EXPECT_EQ(attention["presence"]["num_targets"], (json{{"given", {"num_targets"}}, {"left_out", json::array()}}));
   EXPECT_EQ(attention["forms"]["attn_scale"][1], (json{{"value", "scalar"}, {"shape", {1}}}));
   EXPECT_EQ(attention["alignment"], "alignment");

@@ -183,6 +183,16 @@ TEST(Flatten, ConditionalIncludesAreThoseThatGeneratedTextNames) {
   EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "struct Parts {};")->own, without);
 }
 
+TEST(Flatten, LinesAreThoseOfTheInstance) {
+  const std::string text = "int a;\n#ifdef kNumContexts\nint b;\n#else\nint c;\n#endif\nint d;\n";
+  const std::vector<EmbeddedTemplate> files = {{"op/entry.cuh", text}};
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {})->own, "// ----\n" + text + "\n") << "for digests";
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "int kNumContext;")->own,
+            "// ----\nint a;\nint c;\nint d;\n\n");
+  EXPECT_EQ(flatten_template(files, "op/entry.cuh", {}, "int kNumContexts = 1;")->own,
+            "// ----\nint a;\nint b;\nint d;\n\n");
+}
+
 TEST(Flatten, ForeignIncludeFails) {
   const auto flat = flatten_template({{"op/entry.cuh", "#include <cuda_bf16.h>\n"}}, "op/entry.cuh", {});
   ASSERT_FALSE(flat.ok());

@@ -240,7 +240,6 @@ using std::min;
 #include "common/bits.cuh"
 #include "common/element.cuh"
 #include "common/fragment_store.cuh"
-#include "common/jagged.cuh"
 #include "common/math.cuh"
 #include "common/philox.cuh"
 #include "common/ptx/cp_async.cuh"

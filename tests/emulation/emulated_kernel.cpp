@@ -71,16 +71,19 @@ std::string entry_function(size_t number, const std::string& kernel_name) {
       entry_name(number), kernel_name);
 }
 
-// The source without the files of templates/common/, which cuda_emulation.h includes, behind that header.
+// The source without the files of templates/common/, which cuda_emulation.h includes, behind that header; but with that
+// of sequences, which is another one where each has its own number of contexts.
 std::string host_source(const EmittedKernel& kernel) {
   std::istringstream stream(kernel.source);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   const bool hopper = kernel.source.find("mbarrier.init") != std::string::npos;
   std::string text = fmt::format("#include \"tests/emulation/{}_emulation.h\"\n", hopper ? "hopper" : "cuda");
-  bool common = true;
+  bool common = true, generated = false;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i] == "// ---- generated") common = false;
+    generated = generated || lines[i] == "// ---- generated";
+    if (lines[i].starts_with("// ----") && i + 1 < lines.size())
+      common = !generated && !lines[i + 1].starts_with("// Jagged tensors:");
     if (common || lines[i].find("extern __shared__ __align__(") != std::string::npos) continue;
     if (lines[i].find("__shared__ __align__(") != std::string::npos) {
       // Its size alone, "[...]": what is written behind it is a failure.

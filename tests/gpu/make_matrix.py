@@ -43,14 +43,14 @@ def instances():
 
 def small_instances():
     """For compute-sanitizer, which is slow: few masks, every kind, short sequences, all of Hopper's and Ampere's paths."""
-    masks = ("causal", "context_window_groups", "semi_local_context_targets", "none")
+    masks = ("causal", "context_window_groups", "contexts_window_full_targets", "semi_local_context_targets", "none")
     for chosen in instances():
         name = chosen["name"]
         if (name.endswith("-64x64") and name.split("-")[0] in masks) or name in (
                 "causal-bf16-32x32", "context_window-fp16-32x32", "causal-bf16-128x128", "none-bf16-256x256", "targets-fp16-64x128",
                 "alignment2", "relu-bf16", "int32-bf16"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
-        if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "groups-fp16-delta70_128x128",
+        if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "contexts_window_full_targets-fp16-jagged_64x64", "groups-fp16-delta70_128x128",
                     "none-tf32-jagged_64x64"):
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
         if name in ("causal-bf16-alone_128x128", "semi_local_context_targets-fp16-two_64x64"):

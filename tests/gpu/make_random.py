@@ -17,7 +17,7 @@ from matrix_attention import MASKS, SCORES, TYPES
 
 TILE_LENGTHS = [0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 191, 192, 193, 255, 256, 257]
 BIAS_LENGTHS = [n for n in TILE_LENGTHS if n <= 193]
-COUNTS = ("num_targets", "max_attn_len", "min_full_attn_seq_len", "contextual_seq_len", "sla_k1", "sla_k2", "target_group_size")
+COUNTS = ("num_targets", "max_attn_len", "min_full_attn_seq_len", "contextual_seq_len", "num_contexts", "sla_k1", "sla_k2", "target_group_size")
 
 
 def width(draw):

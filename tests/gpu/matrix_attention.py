@@ -21,6 +21,10 @@ MASKS = {
     "both_ways_context_targets": {"causal": False, "contextual_seq_len": 7, "num_targets": 20},
     "none": {"full_mask": True},
     "semi_local": {"sla_k1": 40, "sla_k2": 25},
+    "contexts": {"num_contexts": 70},
+    "contexts_window_full_targets": {"num_contexts": 70, "max_attn_len": 50, "min_full_attn_seq_len": 30, "num_targets": 20},
+    "both_ways_contexts_targets": {"causal": False, "num_contexts": 7, "num_targets": 20},
+    "semi_local_contexts_targets": {"sla_k1": 40, "sla_k2": 25, "num_contexts": 30, "num_targets": 20},
     "semi_local_context_targets": {"sla_k1": 40, "sla_k2": 25, "contextual_seq_len": 30, "num_targets": 20},
 }
 DIMENSIONS = [(32, 32), (40, 40), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (64, 128), (128, 64), (256, 128)]
@@ -38,7 +42,7 @@ SCORES = ["relu", "relu2", "sigmoid", "tanh", "gelu", "identity"]
 # Rows of q where it has the last ones only: fewer than most sequences have, and more than some.
 DELTA_LENGTHS = [65, 130, 1025, 3, 0, 64, 2000, 7]
 DELTAS = {"delta1": 1, "delta64": 64, "delta70": 70, "jagged": [1, 0, 64, 65, 3, 17, 128, 80]}
-DELTA_MASKS = ("causal", "context_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+DELTA_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
 
 
 def instance(name, dims, **parameters):
@@ -64,7 +68,7 @@ def delta_instances():
 
 def many_instances():
     """More sequences than a schedule looks at one by one: its items are pairs of row tiles then, where the mask lets them."""
-    for mask in ("causal", "targets", "groups", "context", "window"):
+    for mask in ("causal", "targets", "groups", "context", "contexts", "window"):
         for kind in ("bf16", "fp16"):
             for dims in ((64, 64), (128, 128)):
                 yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
@@ -78,7 +82,7 @@ LONELY = [i % 5 for i in range(60)] + [3000]
 
 
 def crowd_instances():
-    for mask in ("causal", "targets", "context", "window", "context_window_targets", "none"):
+    for mask in ("causal", "targets", "context", "window", "context_window_targets", "contexts_window_full_targets", "none"):
         for kind, dims in (("bf16", (64, 64)), ("fp16", (128, 128)), ("bf16", (64, 128))):
             batches = {"crowd": (CROWD, 256), "lonely": (LONELY, 4096)} | ({"great_crowd": (GREAT_CROWD, 256)} if mask == "causal" else {})
             for name, (lengths, longest) in batches.items():
@@ -97,7 +101,7 @@ def few_instances():
 
 # A bias has a row for each of max_seq_len positions, whatever lengths are: short ones, few sequences.
 BIAS_LENGTHS = [0, 1, 63, 65, 128, 200, 320]
-BIAS_MASKS = ("causal", "context_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+BIAS_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
 BIASES = {
     "rab1": {"rab_heads": 1},
     "rab2_rows": {"rab_heads": 2, "attn_scale": "rows"},

@@ -2,7 +2,7 @@
 
 from matrix_attention import MASKS, TYPES, instance
 
-PROGRAM_MASKS = ("causal", "context_window_groups", "both_ways_context_targets", "none")
+PROGRAM_MASKS = ("causal", "context_window_groups", "both_ways_context_targets", "contexts_window_full_targets", "none")
 NORMS = {"layer_norm": {}, "layer_norm_plain": {"weight": False, "bias": False}, "rms_norm": {"norm": "rms_norm"}}
 
 
@@ -44,6 +44,7 @@ def layer_instances():
                         yield whole | {"name": f"{whole['name']}_less_memory", **less}
                     yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
                     if name == "layer":
+                        yield whole | {"name": f"{whole['name']}_contexts", **MASKS["contexts_window_full_targets"]}
                         yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}
                 if mask == "causal" and name in ("layer_rms_group", "layer_tf32", "layer_fp32"):
                     cached = {key: value for key, value in whole.items() if key not in ("training", "dropout", "recompute_normed_x", "recompute_uvqk", "recompute_y")}

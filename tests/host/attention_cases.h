@@ -19,6 +19,8 @@ inline Lengths adversarial_lengths() {
   for (size_t i = 0; i < kRows.size(); ++i)
     lengths.num_targets.push_back(std::min<int64_t>(kRows[i], static_cast<int64_t>(i * 3 % 20)));
   lengths.num_targets[8] = 257;  // nothing but targets
+  // None, fewer than none, some, all rows, more than there are.
+  lengths.num_contexts = {3, 1, -2, 2, 70, 0, 33, 15, 20, 1000, 0, 7};
   return lengths;
 }
 
@@ -44,6 +46,8 @@ inline std::vector<Json> mask_combinations() {
           combinations.push_back(changes);
           if (window > 0) combinations.push_back(with(changes, {{"min_full_attn_seq_len", 11}}));
           if (targets) combinations.push_back(with(changes, {{"target_group_size", 3}}));
+          if (context > 0)
+            combinations.push_back(with(combinations.back(), {{"contextual_seq_len", 0}, {"num_contexts", true}}));
         }
       }
     }
@@ -58,6 +62,7 @@ inline std::vector<Json> semi_local_and_full_masks() {
       masks.push_back({{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"contextual_seq_len", context}});
     }
     masks.push_back({{"sla_k1", 40}, {"num_targets", targets}});
+    masks.push_back({{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"num_contexts", true}});
   }
   masks.push_back({{"causal", false}, {"full_mask", true}});
   return masks;

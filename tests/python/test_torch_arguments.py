@@ -277,6 +277,7 @@ class Layers(unittest.TestCase):
             "offset",
             "rab",
             "attn_scale",
+            "num_contexts",
             "scaling_seqlen",
         }  # which no caller gives
         for name in ("stu_layer", "cached_stu_layer"):

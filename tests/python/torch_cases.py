@@ -34,6 +34,11 @@ def cases():
         *attention(num_targets=targets, rab=tensor(3, 1, 8, 8), attn_scale=tensor(ROWS, seed=6), max_attn_len=3),
     )
     yield "attention_scalar", "hstu_attention", *attention(attn_scale=tensor(1, seed=6), causal=False, score="gelu")
+    yield (
+        "attention_contexts",
+        "hstu_attention",
+        *attention(num_targets=targets, num_contexts=torch.tensor([2, 0, 3]), max_attn_len=1),
+    )
     yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
     yield "layer_norm", "layer_norm", (x, weight, bias), {}
     yield "layer_norm_plain", "layer_norm", (x,), {}

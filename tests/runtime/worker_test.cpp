@@ -305,7 +305,7 @@ TEST(WorkerChannel, WhatIsNoFrameIsRefused) {
 TEST(BenchProblem, GoesThereAndBack) {
   const auto json = parse_json_text(R"({"name": "test", "op": "delta_hstu_attention", "heads": 2, "attn_dim": 64,
       "hidden_dim": 64, "max_seq_len": 256, "lengths": [5, 0, 130], "jagged_queries": true, "delta_len": [3, 7],
-      "num_targets": 2})",
+      "num_targets": 2, "num_contexts": 4})",
                                     "test");
   ASSERT_TRUE(json.ok());
   const auto instance = parse_instance(*json, "test", "");
@@ -325,6 +325,7 @@ TEST(BenchProblem, GoesThereAndBack) {
   EXPECT_EQ(back->ordinal, 3);
   EXPECT_EQ(back->lengths.rows, problem.lengths.rows);
   EXPECT_EQ(back->lengths.num_targets, (std::vector<int64_t>{2, 0, 2}));
+  EXPECT_EQ(back->lengths.num_contexts, (std::vector<int64_t>{4, 0, 4}));
   EXPECT_EQ(back->lengths.rows_of("Lq"), (std::vector<int64_t>{3, 7, 3}));
   EXPECT_EQ(back->lengths.max_seq_len, 256);
   EXPECT_EQ(back->alpha, 0.125);

@@ -148,7 +148,7 @@ class OperandFormula {
         const SequenceRows& rows = heads[static_cast<size_t>(head)];
         for (int64_t i = std::max<int64_t>(rows.n - rows.queries, 0); i < rows.n; ++i) {
           for (int64_t j = 0; j < rows.n; ++j) {
-            if (hstu_attention_valid(call_.params, i, j, rows.n, rows.t)) body(pair_of(rows, head, i, j));
+            if (hstu_attention_valid(call_.params, i, j, rows.n, rows.t, rows.c)) body(pair_of(rows, head, i, j));
           }
         }
       }

@@ -32,7 +32,7 @@ void attend(const AttentionCall& x, const SequenceRows& rows, int64_t head, Outp
     const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
     const int64_t q = x.place(query, head, attn), out = x.place(query, head, hidden);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t)) continue;
+      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
       const int64_t k = x.place(rows.first + j, head, attn), v = x.place(rows.first + j, head, hidden);
       const double s = dot(x.q + q, x.k + k, attn) + x.bias(rows.b, head, i, j);
       const PositionalScore score = {i, j, rows.n, rows.t, head};

@@ -35,7 +35,8 @@ class Batch {
       : spec_(spec),
         max_seq_len_(max_seq_len),
         random_(seed),
-        targets_(find_argument(signature, Semantic::kCounts, kSequenceAxis) >= 0),
+        targets_(find_argument(signature, "num_targets") >= 0),
+        contexts_(find_argument(signature, "num_contexts") >= 0),
         // Of an operator that appends new rows to cached ones, those are part of what it generates.
         deltas_(find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0 &&
                 spec.generated_rows(0, 1, 1).others.empty()),
@@ -47,6 +48,7 @@ class Batch {
     const size_t number = lengths.rows.size();
     const int64_t rows = add_rows(drawn, max_seq_len_, lengths);
     if (targets_) lengths.num_targets.push_back(pick_targets(number, rows));
+    if (contexts_) lengths.num_contexts.push_back(pick_contexts(number, rows));
     if (deltas_)
       lengths.other_rows[std::string(kQueryAxis)].push_back(same_delta_   ? delta_
                                                             : number == 0 ? kLongDelta
@@ -59,6 +61,7 @@ class Batch {
     const int64_t rows = add_rows(drawn, drawn, result);
     result.max_seq_len = rows;
     if (targets_) result.num_targets = {rows / 3};
+    if (contexts_) result.num_contexts = {rows / 3};
     if (deltas_) result.other_rows[std::string(kQueryAxis)] = {same_delta_ ? delta_ : kLongDelta};
     return result;
   }
@@ -83,6 +86,12 @@ class Batch {
     return number % 4 == 0 ? rows : pick_up_to(rows);
   }
 
+  // None, all rows, and so many that contexts and targets together are more than a sequence has, in turn.
+  int64_t pick_contexts(size_t number, int64_t rows) {
+    if (number % 5 == 3) return 0;
+    return number % 5 == 1 ? rows : pick_up_to(rows);
+  }
+
   // None, around tiles, all rows, more than all, and anything between, in turn.
   int64_t pick_delta(int64_t rows) {
     constexpr std::array<int64_t, 9> kFixed = {0, 1, 15, 16, 17, 63, 64, 65, 128};
@@ -95,7 +104,7 @@ class Batch {
   const OpSpec& spec_;
   int64_t max_seq_len_;
   std::mt19937_64 random_;
-  bool targets_, deltas_, same_delta_;
+  bool targets_, contexts_, deltas_, same_delta_;
   int64_t delta_;
   size_t next_delta_ = 0;
 };

@@ -79,6 +79,7 @@ Lengths leading(const Lengths& lengths, int64_t rows, const Signature& signature
     taken += lengths.rows[i];
     first.rows.push_back(lengths.rows[i]);
     if (!lengths.num_targets.empty()) first.num_targets.push_back(lengths.num_targets[i]);
+    if (!lengths.num_contexts.empty()) first.num_contexts.push_back(lengths.num_contexts[i]);
     for (const auto& [axis, all] : lengths.other_rows) first.other_rows[axis].push_back(all[i]);
   }
   return first;
@@ -212,7 +213,7 @@ Result<ProblemData> make_timing_data(OpSpecPtr spec, Direction direction, const 
       problem.values[i].scalar = static_cast<double>(*std::max_element(longest->second.begin(), longest->second.end()));
     } else if (counted != nullptr || argument.semantic == Semantic::kCounts) {
       HostTensor tensor;
-      tensor.integers = counted != nullptr ? offsets_of(*counted) : lengths.num_targets;
+      tensor.integers = counted != nullptr ? offsets_of(*counted) : lengths.counts_of(argument.name);
       if (counted == nullptr) tensor.integers.resize(lengths.rows.size(), 0);
       tensor.shape = problem.shapes[i] = {static_cast<int64_t>(tensor.integers.size())};
       image = pack(tensor, argument.dtype);

@@ -16,6 +16,8 @@ std::string workload_name(const Lengths& lengths) {
   hasher.add("max_seq_len", lengths.max_seq_len);
   hasher.add("rows", fmt::format("{}", fmt::join(lengths.rows, ",")));
   hasher.add("num_targets", fmt::format("{}", fmt::join(lengths.num_targets, ",")));
+  if (!lengths.num_contexts.empty())
+    hasher.add("num_contexts", fmt::format("{}", fmt::join(lengths.num_contexts, ",")));
   std::string queries;
   for (const auto& [axis, rows] : lengths.other_rows) {
     const bool of_queries = axis == kQueryAxis;  // whose name stored records have

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -62,6 +64,13 @@ def targets_of(counts: torch.Tensor | None, offsets: torch.Tensor, clamps: bool)
         return targets
     rows = offsets.diff()
     return torch.minimum(targets, rows) if targets.shape == rows.shape else targets
+
+
+def contexts_of(contexts: int | torch.Tensor, offsets: torch.Tensor) -> dict[str, Any]:
+    """``contextual_seq_len`` as the operator takes it: a number for all sequences, or one for each, a tensor (B)."""
+    if not isinstance(contexts, torch.Tensor):
+        return {"contextual_seq_len": contexts}
+    return {"num_contexts": like_offsets(contexts, offsets, "contextual_seq_len")}
 
 
 def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

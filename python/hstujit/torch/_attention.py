@@ -9,7 +9,7 @@ import torch
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._arguments import fp32_precision, like_offsets
+from ._arguments import contexts_of, fp32_precision, like_offsets
 from ._operands import Facts, Operand, Reads, declared, facts_of
 from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, text_of
@@ -85,7 +85,8 @@ def attention(
             element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head`` and
             ``scalar`` say it where that is not enough. A function asks for them by name. It may read tensors that are
             around it, too, but in ``torch.compile``.
-        parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``.
+        parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``. A tensor (B) as
+            ``contextual_seq_len`` has the number of each sequence.
 
     A function is called once, with terms that stand for numbers: in each call of attention, or for each graph of
     ``torch.compile``. It computes with operators and functions of PyTorch (``torch.where``, ``&``,
@@ -116,6 +117,8 @@ def attention(
             parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
     elif named:
         raise InvalidArgumentError(f"operands has {', '.join(named)}, and there is no score that reads them")
+    if "contextual_seq_len" in parameters:
+        parameters |= contexts_of(parameters.pop("contextual_seq_len"), seq_offsets)
     parameters.setdefault("precision", fp32_precision())
     return _ops.hstu_attention(
         q,

@@ -17,7 +17,8 @@ NAMESPACE = "hstujit_functions"
 
 library = torch.library.Library(NAMESPACE, "DEF")
 
-_NUMBER_OR_TENSOR = "int | torch.Tensor | None"  # is two arguments of a schema
+# Annotations of what is two arguments of a schema.
+_NUMBER_OR_TENSOR = ("int | torch.Tensor | None", "int | torch.Tensor")
 _UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
 
 
@@ -37,6 +38,7 @@ class Node:
         # The modules of the public packages have functions of the same names with other arguments.
         is_own = module not in ("generative_recommenders", "tzrec")
         name = function.__name__ if is_own else f"{module}_{function.__name__}"
+        self.either = [p.name for p in self.parameters.values() if p.annotation in _NUMBER_OR_TENSOR]
         library.define(name + _schema(signature.replace(parameters=[*self.parameters.values()])))
         library.impl(name, self.kernel_of(function), "CompositeImplicitAutograd")
         self.packet = getattr(getattr(torch.ops, NAMESPACE), name)
@@ -47,6 +49,8 @@ class Node:
                 tensor = arguments.pop(_of_tensor(name), None)
                 if tensor is not None:
                     arguments[name] = tensor
+                elif arguments.get(name) is None:  # the function's own default
+                    arguments.pop(name, None)
             return function(**arguments)
 
         return kernel if self.either else function
@@ -77,8 +81,8 @@ def _schema(signature: inspect.Signature) -> str:
     keywords = []
     for parameter in signature.parameters.values():
         keywords.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
-        if parameter.annotation == _NUMBER_OR_TENSOR:
-            keywords[-1] = keywords[-1].replace(annotation="int | None")
+        if parameter.annotation in _NUMBER_OR_TENSOR:
+            keywords[-1] = keywords[-1].replace(annotation="int | None", default=None)
             keywords.append(keywords[-1].replace(name=_of_tensor(parameter.name), annotation="torch.Tensor | None"))
 
     def described() -> None: ...

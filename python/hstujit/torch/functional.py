@@ -16,6 +16,7 @@ from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
+    contexts_of,
     delta_len_of,
     dropout_of,
     flat_rows,
@@ -32,7 +33,7 @@ from ._calling import calling
 from ._schema import OPERATORS as _ops
 
 
-@calling("hstu_attention")
+@calling("hstu_attention", num_contexts="contextual_seq_len")
 def hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -46,7 +47,7 @@ def hstu_mha(
     num_targets: torch.Tensor | None = None,
     *,
     max_attn_len: int = 0,
-    contextual_seq_len: int = 0,
+    contextual_seq_len: int | torch.Tensor = 0,
     min_full_attn_seq_len: int = 0,
     sort_by_length: bool = False,
     kernel: Any = None,
@@ -64,6 +65,8 @@ def hstu_mha(
         v: (L, heads, hidden_dim).
         seq_offsets: (B + 1), int32 or int64.
         num_targets: (B), targets at the end of each sequence.
+        contextual_seq_len: rows at the beginning of a sequence that see its history; a tensor (B) has the number of
+            each, which is ``num_contexts`` of the operator.
         attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
 
     Returns:
@@ -88,13 +91,13 @@ def hstu_mha(
         scaling_seqlen=scaling_seqlen,
         causal=causal,
         max_attn_len=max_attn_len,
-        contextual_seq_len=contextual_seq_len,
+        **contexts_of(contextual_seq_len, seq_offsets),
         min_full_attn_seq_len=min_full_attn_seq_len,
         precision=fp32_precision(),
     )
 
 
-@calling("delta_hstu_attention", q="delta_q")
+@calling("delta_hstu_attention", q="delta_q", num_contexts="contextual_seq_len")
 def delta_hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -104,7 +107,7 @@ def delta_hstu_mha(
     seq_offsets: torch.Tensor,
     num_targets: torch.Tensor | None = None,
     max_attn_len: int = 0,
-    contextual_seq_len: int = 0,
+    contextual_seq_len: int | torch.Tensor = 0,
     kernel: Any = None,
     enable_tma: bool = False,
     *,
@@ -125,7 +128,7 @@ def delta_hstu_mha(
         num_targets=like_offsets(num_targets, seq_offsets),
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
-        contextual_seq_len=contextual_seq_len,
+        **contexts_of(contextual_seq_len, seq_offsets),
         precision=fp32_precision(),
     )
 

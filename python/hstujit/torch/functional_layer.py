@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import UnsupportedError
-from ._arguments import dropout_of, fp32_precision, like_offsets, weight_like
+from ._arguments import contexts_of, dropout_of, fp32_precision, like_offsets, weight_like
 from ._calling import calling
 from ._schema import OPERATORS as _ops
 from .functional import hstu_mha
@@ -104,7 +104,7 @@ def hstu_compute_uqvk(
     return u, q.view(-1, num_heads, attn_dim), k.view(-1, num_heads, attn_dim), v.view(-1, num_heads, hidden_dim)
 
 
-@calling("hstu_preprocess_and_attention", alpha="attn_alpha", **_PROJECTION)
+@calling("hstu_preprocess_and_attention", alpha="attn_alpha", num_contexts="contextual_seq_len", **_PROJECTION)
 def hstu_preprocess_and_attention(
     x: torch.Tensor,
     norm_weight: torch.Tensor,
@@ -121,7 +121,7 @@ def hstu_preprocess_and_attention(
     causal: bool,
     num_targets: torch.Tensor | None,
     max_attn_len: int,
-    contextual_seq_len: int,
+    contextual_seq_len: int | torch.Tensor,
     recompute_uvqk_in_backward: bool,
     recompute_normed_x_in_backward: bool,
     sort_by_length: bool,
@@ -146,7 +146,7 @@ def hstu_preprocess_and_attention(
     if attn_func is not None:
         raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     projection = norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias
-    masks: dict[str, Any] = {"causal": causal, "max_attn_len": max_attn_len, "contextual_seq_len": contextual_seq_len}
+    masks: dict[str, Any] = {"causal": causal, "max_attn_len": max_attn_len}
     if prefill:
         u, q, k, v = hstu_compute_uqvk(x, *projection)
         attn = hstu_mha(
@@ -157,6 +157,7 @@ def hstu_preprocess_and_attention(
             v,
             seq_offsets,
             num_targets=num_targets,
+            contextual_seq_len=contextual_seq_len,
             scaling_seqlen=scaling_seqlen,
             **masks,
         )
@@ -181,6 +182,7 @@ def hstu_preprocess_and_attention(
         recompute_uvqk=recompute_uvqk_in_backward or not torch.is_grad_enabled(),
         precision=fp32_precision(),
         **masks,
+        **contexts_of(contextual_seq_len, seq_offsets),
     )
     return u, attn.view(-1, num_heads * hidden_dim), None, None
 

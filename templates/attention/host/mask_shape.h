@@ -11,7 +11,7 @@ namespace hstujit {
 bool tiles_pair_up(const HstuAttentionParams& params);
 
 // Rows at the beginning of a sequence see all of its history, so that every tile of columns is seen by them.
-inline bool first_rows_see_all(const HstuAttentionParams& params) { return params.contextual_seq_len > 0; }
+inline bool first_rows_see_all(const HstuAttentionParams& params) { return params.has_contexts(); }
 
 // Which tile of rows sees far more columns than the others of its sequence: contextual rows see everything where others
 // have a window, targets see the history where others see parts of it.
@@ -26,7 +26,7 @@ int64_t columns_of_rows(const HstuAttentionParams& params, int64_t rows);
 
 // A producer that classifies tiles by it keeps more of what it derives.
 inline bool is_long_mask(const HstuAttentionParams& params) {
-  return params.contextual_seq_len > 0 || params.target_group_size > 1 || params.semi_local() || params.has_own_mask();
+  return params.has_contexts() || params.target_group_size > 1 || params.semi_local() || params.has_own_mask();
 }
 
 }  // namespace hstujit

@@ -35,10 +35,11 @@ int64_t count_tiles_of(const std::vector<Span>& spans, int64_t block_n) {
 }  // namespace
 
 SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows) {
-  constexpr int64_t kTargets = 20;
+  constexpr int64_t kTargets = 20, kContexts = 6;
   SequenceSize sequence;
   sequence.rows = std::max<int64_t>(1, std::llround(rows));
   if (params.num_targets) sequence.targets = std::min(sequence.rows, kTargets);
+  if (params.num_contexts) sequence.contexts = std::min(sequence.rows, kContexts);
   return sequence;
 }
 
@@ -79,7 +80,7 @@ std::vector<int64_t> count_kv_tiles(const HstuAttentionParams& params, const Seq
   }
   std::vector<int64_t> kv_tiles;
   kv_tiles.reserve(static_cast<size_t>(ceil_div(sequence.rows, block_m)));
-  VisibleColumns visible(params, sequence.rows, sequence.targets);
+  VisibleColumns visible(params, sequence.rows, sequence.targets, sequence.contexts);
   for (int64_t row = sequence.first; row < sequence.rows; row += block_m) {
     const int64_t end = std::min(row + block_m, sequence.rows);
     kv_tiles.push_back(count_tiles_of(visible.of(row, end - 1), block_n));
@@ -99,7 +100,7 @@ PackedTileCounts count_packed_kv_tiles(const HstuAttentionParams& params, const 
   int64_t rows = 0, begin = 0, end = 0, start = 0;
   for (int64_t rounds = std::max<int64_t>(1, kRows / round); rounds > 0; --rounds) {
     for (const SequenceSize& sequence : sequences) {
-      VisibleColumns visible(params, sequence.rows, sequence.targets);
+      VisibleColumns visible(params, sequence.rows, sequence.targets, sequence.contexts);
       for (int64_t row = 0; row < sequence.rows;) {
         const int64_t taken = std::min(block_m - rows, sequence.rows - row);
         const std::vector<Span> spans = visible.of(row, row + taken - 1);
@@ -120,7 +121,7 @@ PackedTileCounts count_packed_kv_tiles(const HstuAttentionParams& params, const 
 }
 
 int64_t count_columns_of_last_rows(const HstuAttentionParams& params, const SequenceSize& sequence, int64_t rows_of_q) {
-  VisibleColumns visible(params, sequence.rows, sequence.targets);
+  VisibleColumns visible(params, sequence.rows, sequence.targets, sequence.contexts);
   int64_t columns = 0;
   for (const Span& span : visible.of(std::max<int64_t>(0, sequence.rows - rows_of_q), sequence.rows - 1)) {
     columns += span.end - span.begin;

@@ -11,8 +11,9 @@ namespace hstujit {
 
 struct SequenceSize {
   int64_t rows = 0;
-  int64_t targets = 0;  // 0 without `num_targets`
-  int64_t first = 0;    // the first row that q has
+  int64_t targets = 0;   // 0 without `num_targets`
+  int64_t first = 0;     // the first row that q has
+  int64_t contexts = 0;  // 0 without `num_contexts`
 
   bool operator==(const SequenceSize&) const = default;
 };
@@ -20,7 +21,7 @@ struct SequenceSize {
 // Cost models count tiles of sequences up to this length: longer ones take long to count and change no choice.
 inline constexpr int64_t kLongestCounted = int64_t{1} << 17;
 
-// A sequence as cost models assume it: the number of targets is known at launch only, and small in ranking.
+// A sequence as cost models assume it: the numbers of targets and contexts are known at launch only, and small.
 SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows);
 
 // Those of `size.lengths`, else sequences whose lengths are spread evenly, as far to both sides of the mean as they can

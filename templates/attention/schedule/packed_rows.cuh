@@ -12,7 +12,11 @@ namespace sm90 {
 struct __align__(16) PackedRow {
   int start;  // the sequence's first row in the tensors
   int rows;   // n
+#ifdef kNumContexts
+  SequenceCounts targets;
+#else
   int targets;
+#endif
 };
 
 // Beside TileInfo, whose `start` is 0 and whose `rows` ends the rows of the tensors that sequences have.

@@ -330,7 +330,11 @@ __device__ __forceinline__ Place<Offset> find_in_group(const Params& params, int
   return {first + lane,
           within - static_cast<int>(__shfl_sync(~0u, sums.before, lane)),
           {__shfl_sync(~0u, words.begin, lane), __shfl_sync(~0u, words.end, lane),
+#ifdef kNumContexts
+           __shfl_sync(~0u, words.targets, lane), __shfl_sync(~0u, words.contexts, lane)}};
+#else
            __shfl_sync(~0u, words.targets, lane)}};
+#endif
 }
 
 }  // namespace sm90

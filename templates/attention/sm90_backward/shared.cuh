@@ -52,7 +52,11 @@ struct TileInfo {
   i64 start;    // row of the tensors that holds the sequence's row 0
   int row0;     // first row of the tile, within the sequence
   int rows;     // n
+#ifdef kNumContexts
+  SequenceCounts targets;  // t
+#else
   int targets;  // t
+#endif
   int head;
   int work;   // 0: no pair has these rows, their gradients are zero; else 1 or, where kKeepSequence, sequence() + 1
   Role role;  // kNone: no more tiles; the other members are unset

@@ -5,6 +5,7 @@
 
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
+#include "templates/attention/host/tile_info.h"
 #include "templates/common/sm90/machine.h"
 
 namespace hstujit::sm90::backward {
@@ -51,8 +52,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
-    const int64_t small =
-        stationary * (24 + 32 + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 + 8 + kExchangeBuffers * 8;
+    const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
+                          8 + kExchangeBuffers * 8;
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +

@@ -174,13 +174,22 @@ class Consumer {
   }
 
   // Of 32 rows of moving tiles from `moving` on, those that have to do with the row `stationary` of the tile.
+#ifdef kNumContexts
+  static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, SequenceCounts targets) {
+#else
   static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, int targets) {
+#endif
     if constexpr (kColumns) return mask_column_bits(stationary, moving, rows, targets) & ~bits_from(rows - moving);
     return mask_row_bits(stationary, moving, rows, targets);
   }
 
   __device__ __forceinline__ void activate_under_mask() {
+#ifdef kNumContexts
+    const int rows = tile().rows;
+    const SequenceCounts targets = tile().targets;
+#else
     const int rows = tile().rows, targets = tile().targets;
+#endif
     int stationary = tile().row0 + warpgroup_ * kWarpgroupRows + thread_row(),
         moving = moving_tile(pipeline_).row0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
@@ -221,7 +230,12 @@ class Consumer {
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
+#ifdef kNumContexts
+      const int half = i & 2 ? 1 : 0, n = rows[half].rows;
+      const SequenceCounts t = rows[half].targets;
+#else
       const int half = i & 2 ? 1 : 0, n = rows[half].rows, t = rows[half].targets;
+#endif
       const int stationary_row = own[half], moving_row = other[half] + i / 4 * 8 + (i & 1);
       const int row = kColumns ? moving_row : stationary_row, column = kColumns ? stationary_row : moving_row;
       const bool valid = mask.valid(i);

@@ -4,6 +4,7 @@
 
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
+#include "templates/attention/host/tile_info.h"
 #include "templates/common/sm90/machine.h"
 
 namespace hstujit::sm90 {
@@ -30,8 +31,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   partial_fits = partial <= config.stages * stage;
   split = (spec.query_rows() != QueryRows::kAll || config.split_kv) && config.consumers == 1 && partial_fits;
   const auto total = [&](int64_t queries) {
-    // Barriers (8 bytes), TileInfo (32), MovingTileInfo (8), TailInfo (8), then the schedule.
-    const int64_t small = queries * (16 + 32) + config.stages * (32 + 8) + 16 + 8;
+    // Barriers (8 bytes), TileInfo, MovingTileInfo (8), TailInfo (8), then the schedule.
+    const int64_t small = queries * (16 + tile_info_bytes(params)) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     int64_t bytes = small + schedule;
     // PackedTile: PackedRow (16) for each row, and 12 bytes, padded to 16.

@@ -19,7 +19,11 @@ struct TileInfo {
   i64 start;    // row of q and out that would hold the sequence's row 0
   int row0;     // first row of the tile, within the sequence
   int rows;     // n
+#ifdef kNumContexts
+  SequenceCounts targets;  // t
+#else
   int targets;  // t
+#endif
   int head;     // with kSplit, -1 until there is a tile
   int work;     // 0: no column is visible to these rows, the output is zero; else 1 or, with a bias, sequence() + 1
   int done;     // 1: no more tiles; the other members are unset

@@ -153,14 +153,19 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
                     fmt::format("sequence {} has {} rows; {} has biases for max_seq_len, which is {}", sequence, n,
                                 spec_->operand(OperandUse::kBias)->name, max_seq_len));
     }
-    const int64_t targets =
-        params_.num_targets ? std::clamp<int64_t>(arguments.element("num_targets", sequence), 0, n) : 0;
+    const auto count = [&](bool taken, std::string_view name) {
+      return taken ? std::clamp<int64_t>(arguments.element(name, sequence), 0, n) : 0;
+    };
+    const int64_t targets = count(params_.num_targets, "num_targets");
+    const int64_t contexts = count(params_.num_contexts, "num_contexts");
+    const size_t first_item = items.size();
     for (int64_t head = 0; head < params_.heads; ++head) {
       const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
       if (direction_ == Direction::kBackward && params_.returns_dbias() && head < params_.bias_heads())
         add_bias(rows, max_seq_len, items);
     }
+    for (size_t i = first_item; i < items.size(); ++i) items[i].coordinates[kContexts] = contexts;
   }
   return items;
 }

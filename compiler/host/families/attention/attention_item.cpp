@@ -60,22 +60,26 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
   return emit().read_entries(argument(operand->name), operand->dtype, column, emit().integer(count), position);
 }
 
+Emitter::Values AttentionItem::mask_region(mlir::func::FuncOp function, Emitter::Values where) {
+  where.push_back(at(kSequenceRows));
+  where.push_back(at(kTargets));
+  if (params().num_contexts) where.push_back(at(kContexts));
+  return region(function, where);
+}
+
 AttentionItem::Visibility AttentionItem::visibility(Value row, Value row_end, Value column, Value column_end) {
   const Value one = emit().integer(1);
-  const auto result = region(mask_tile_, {row, emit().sub(row_end, one), column, emit().sub(column_end, one),
-                                          at(kSequenceRows), at(kTargets)});
+  const auto result = mask_region(mask_tile_, {row, emit().sub(row_end, one), column, emit().sub(column_end, one)});
   return {result[0], result[1]};
 }
 
 std::pair<Value, Value> AttentionItem::span(mlir::func::FuncOp function, Value begin, Value end) {
   const Value last = emit().sub(end, emit().integer(1));
-  const auto ends = region(function, {begin, last, at(kSequenceRows), at(kTargets)});
+  const auto ends = mask_region(function, {begin, last});
   return {emit().max(ends[0], emit().integer(0)), emit().min(ends[1], at(kSequenceRows))};
 }
 
-Value AttentionItem::valid(Value row, Value column) {
-  return region(mask_valid_, {row, column, at(kSequenceRows), at(kTargets)})[0];
-}
+Value AttentionItem::valid(Value row, Value column) { return mask_region(mask_valid_, {row, column})[0]; }
 
 Emitter::Values AttentionItem::score_arguments(Value x, Value row, Value column, Value head) {
   Emitter::Values arguments = {x, row, column, at(kSequenceRows), at(kTargets), head};

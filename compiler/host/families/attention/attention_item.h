@@ -23,6 +23,7 @@ enum Coordinate : size_t {
   kSide = kQueryStart,  // backward: what the tile is of, an AttentionSide
   kSequence,            // number of the sequence in the batch
   kChain,               // of rows in backward: WorkItem::chain
+  kContexts,            // where each sequence has its own number of them
 };
 
 // Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
@@ -93,6 +94,8 @@ class AttentionItem {
 
  private:
   AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
+  // Of a function of the mask, behind those that say where.
+  Emitter::Values mask_region(mlir::func::FuncOp function, Emitter::Values where);
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
   // The operand's elements at positions of this item's sequence.
   Value read(hstu::ReadOp read, Value position, Value head) const;

@@ -1,5 +1,7 @@
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
 
+#include <algorithm>
+
 #include "compiler/spec/rounding.h"
 #include "compiler/support/parallel.h"
 
@@ -59,6 +61,7 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
     for (size_t b = 0; b < queries_.size(); ++b) queries_[b] = static_cast<int64_t>(b) * each;
   }
   if (params.num_targets) targets_ = value("num_targets").tensor.integers;
+  if (params.num_contexts) contexts_ = value("num_contexts").tensor.integers;
 }
 
 void AttentionCall::for_each_head(const std::vector<bool>& chosen,
@@ -69,10 +72,12 @@ void AttentionCall::for_each_head(const std::vector<bool>& chosen,
   parallel_for(static_cast<size_t>(sequences()) * groups, threads, [&](int, size_t index) {
     const size_t b = index / groups;
     if (!chosen.empty() && !chosen[b]) return;
+    const int64_t n = offsets_[b + 1] - offsets_[b];
     const SequenceRows sequence = {static_cast<int64_t>(b),
                                    offsets_[b],
-                                   offsets_[b + 1] - offsets_[b],
+                                   n,
                                    targets_.empty() ? 0 : targets_[b],
+                                   contexts_.empty() ? 0 : std::clamp<int64_t>(contexts_[b], 0, n),
                                    queries_[b],
                                    queries_[b + 1] - queries_[b]};
     for (int64_t i = 0; i < together; ++i) body(sequence, static_cast<int64_t>(index % groups) * together + i);

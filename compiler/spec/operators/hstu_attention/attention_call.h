@@ -10,10 +10,10 @@
 
 namespace hstujit {
 
-// Sequence b: its rows in k and v, the last t of which are targets, and its last rows in q and out. Rows of q that lie
-// before the sequence see nothing.
+// Sequence b: its rows in k and v, the last t of which are targets and the first c contexts, and its last rows in q and
+// out. Rows of q that lie before the sequence see nothing.
 struct SequenceRows {
-  int64_t b, first, n, t;
+  int64_t b, first, n, t, c;
   int64_t first_query, queries;
 };
 
@@ -59,7 +59,8 @@ struct AttentionCall {
                      const std::function<void(const SequenceRows&, int64_t head)>& body) const;
 
  private:
-  std::vector<int64_t> offsets_, queries_, targets_;  // where the sequences' rows begin, in k and in q
+  std::vector<int64_t> offsets_, queries_;   // where the sequences' rows begin, in k and in q
+  std::vector<int64_t> targets_, contexts_;  // of each sequence; empty: the call takes none
 };
 
 }  // namespace hstujit

@@ -25,10 +25,11 @@ Expression bound_mask(const HstuAttentionParams& params) { return bind_symbols(m
 
 Expression kernel_mask(const HstuAttentionParams& params) { return kernel_form(mask_of(params), numbers_of(params)); }
 
-Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t) {
+Expression bound_mask(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t c) {
   SymbolValues values = numbers_of(params);
   values.emplace_back("n", n);
   values.emplace_back("t", t);
+  values.emplace_back("c", c);
   return bind_symbols(mask_of(params), values);
 }
 

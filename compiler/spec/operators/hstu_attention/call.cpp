@@ -9,7 +9,7 @@ CallDeclaration& attention_call(CallDeclaration& call) {
       .size("heads", {})
       .size("attn_dim", {})
       .size("hidden_dim", {})
-      .dtype("offsets_dtype", "seq_offsets num_targets")
+      .dtype("offsets_dtype", "seq_offsets num_targets num_contexts")
       .alignment("alignment")
       .keywords(
           "precision causal target_group_size max_attn_len min_full_attn_seq_len contextual_seq_len sla_k1 sla_k2 "

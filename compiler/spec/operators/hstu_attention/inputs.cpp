@@ -80,7 +80,7 @@ struct OperandDraw {
     const std::vector<int64_t> shape = operand.kind->sizes(operand, sizes);
     switch (operand.use) {
       case OperandUse::kMask:
-        return counts();
+        return counts(operand.name);
       case OperandUse::kBias:  // alpha times a bias has deviation 1/2, beside 2 of the product
         return normal_tensor(shape, 0.5 * attn_dim, operand.dtype, seed, kBias, grid);
       case OperandUse::kFactor:
@@ -100,10 +100,10 @@ struct OperandDraw {
   }
 
  private:
-  // Counts of targets, one for each sequence.
-  HostTensor counts() const {
+  // One for each sequence.
+  HostTensor counts(std::string_view name) const {
     HostTensor counts;
-    counts.integers = lengths.num_targets;
+    counts.integers = lengths.counts_of(name);
     counts.integers.resize(lengths.rows.size(), 0);
     counts.shape = {static_cast<int64_t>(counts.integers.size())};
     return counts;

@@ -26,11 +26,11 @@ bool own_mask_holds(const std::string& text, int64_t i, int64_t j, int64_t n, in
 
 }  // namespace
 
-bool hstu_attention_valid(const HstuAttentionParams& p, int64_t i, int64_t j, int64_t n, int64_t t) {
+bool hstu_attention_valid(const HstuAttentionParams& p, int64_t i, int64_t j, int64_t n, int64_t t, int64_t contexts) {
   if (!p.num_targets) t = 0;
   if (p.has_own_mask()) return own_mask_holds(p.mask, i, j, n, t);
   if (p.full_mask) return true;
-  const int64_t c = p.contextual_seq_len;
+  const int64_t c = p.num_contexts ? contexts : p.contextual_seq_len;
   const int64_t history = std::max<int64_t>(n - t, 0);
 
   if (p.semi_local()) {

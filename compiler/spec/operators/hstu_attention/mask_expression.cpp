@@ -9,7 +9,7 @@ namespace hstujit {
 namespace {
 
 // docs/ops-attention.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same
-// answers for 0 <= t <= n and folds and inverts better. With h = n - t, c = contextual_seq_len, max_id as on that page:
+// answers for 0 <= t <= n and folds and inverts better. With h = n - t, c contextual rows, max_id as on that page:
 //   id(column) < max_id  is  column < h and (c == 0 or c <= h): "history" below;
 //   id(row) == id(column), row != column  happens among targets and among contextual rows only, and the contextual rows
 //   that see each other do so by the contextual clause anyway.
@@ -22,8 +22,11 @@ class MaskBuilder {
     t_ = number("t");
     causal_ = flag("causal");
     has_targets_ = flag("num_targets");
-    context_ = number("contextual_seq_len");
-    has_context_ = ops_.gt(context_, zero());
+    // Ids of a sequence without contextual rows are all one too many where c is known at launch only: no difference of
+    // two sees that.
+    const Term number_of_all = number("contextual_seq_len"), of_each = flag("num_contexts");
+    context_ = ops_.select(of_each, number("c"), number_of_all);
+    has_context_ = ops_.either(of_each, ops_.gt(number_of_all, zero()));
     // A sequence's targets count only where the instance takes num_targets.
     history_end_ = ops_.select(has_targets_, ops_.sub(n_, t_), n_);
     const Term context_fits = ops_.either(ops_.negate(has_context_), ops_.le(context_, history_end_));

@@ -28,6 +28,7 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   const std::string rule = "with no mask (full_mask, or max_attn_len -1) every pair is valid; allowed: ";
   if (p.causal) rules.broken("causal", p.causal, rule + "false");
   if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
+  if (p.num_contexts) rules.broken("num_contexts", std::string("set"), rule + "false");
   const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
                                                          {"contextual_seq_len", p.contextual_seq_len},
                                                          {"sla_k1", p.sla_k1},
@@ -48,6 +49,7 @@ void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   }
   const std::string rule = "mask replaces it; allowed: ";
   if (p.full_mask) rules.broken("full_mask", p.full_mask, rule + "false");
+  if (p.num_contexts) rules.broken("num_contexts", std::string("set"), rule + "false");
   if (p.target_group_size > 1) rules.broken("target_group_size", p.target_group_size, rule + "1");
   const std::pair<std::string_view, int64_t> others[] = {{"max_attn_len", p.max_attn_len},
                                                          {"min_full_attn_seq_len", p.min_full_attn_seq_len},
@@ -141,6 +143,10 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
     rules.broken("target_group_size", p.target_group_size,
                  p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
+  }
+  if (p.num_contexts && p.contextual_seq_len > 0) {
+    rules.broken("contextual_seq_len", p.contextual_seq_len,
+                 "num_contexts says it of each sequence; allowed: 0, or num_contexts=false with it");
   }
   check_operands(p, path, mistakes);
   check_score(p, rules);

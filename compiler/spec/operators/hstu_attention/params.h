@@ -26,7 +26,7 @@ struct HstuAttentionParams {
   int64_t hidden_dim = 0;                              // Dv, per head
   DataType dtype = DataType::kBf16;                    // of q, k, v, out
   MatmulPrecision precision = MatmulPrecision::kTf32;  // "precision"; fp32 data only, canonicalised to tf32 otherwise
-  DataType offsets_dtype = DataType::kInt64;           // of seq_offsets, seq_offsets_q and num_targets
+  DataType offsets_dtype = DataType::kInt64;           // of seq_offsets, seq_offsets_q, num_targets and num_contexts
   int64_t alignment = 16;  // bytes; 2, 4, 8 or 16: what pointers and strides are multiples of
   bool causal = true;
   bool num_targets = false;  // takes a num_targets tensor
@@ -34,7 +34,8 @@ struct HstuAttentionParams {
   int64_t max_attn_len = 0;  // 0: no window
   int64_t min_full_attn_seq_len = 0;
   int64_t contextual_seq_len = 0;
-  int64_t sla_k1 = 0;  // either > 0 switches semi-local attention on
+  bool num_contexts = false;  // takes a num_contexts tensor in place of that number
+  int64_t sla_k1 = 0;         // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
   bool full_mask = false;  // "no mask": every pair of a sequence is valid (causal=false, window -1)
   std::string mask = "";   // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
@@ -49,6 +50,7 @@ struct HstuAttentionParams {
 
   bool operator==(const HstuAttentionParams&) const = default;
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
+  bool has_contexts() const { return num_contexts || contextual_seq_len > 0; }
   bool has_own_mask() const { return !mask.empty(); }
 
   // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
@@ -68,7 +70,8 @@ struct HstuAttentionParams {
         field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
         field("dtype", &P::dtype, "data type of q, k, v and out").one_of("bf16 fp16 fp32"),
         field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
-        field("offsets_dtype", &P::offsets_dtype, "type of offsets and num_targets").one_of("int32 int64"),
+        field("offsets_dtype", &P::offsets_dtype, "type of offsets, num_targets and num_contexts")
+            .one_of("int32 int64"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"),
         field("causal", &P::causal, "row i sees columns j <= i alone; contextual rows see the whole history"),
         field("num_targets", &P::num_targets,
@@ -80,6 +83,9 @@ struct HstuAttentionParams {
         field("min_full_attn_seq_len", &P::min_full_attn_seq_len, "last ids of a sequence that ignore the window", 0,
               kMaxSeqLen),
         field("contextual_seq_len", &P::contextual_seq_len, "leading rows that see the whole history", 0, kMaxSeqLen),
+        field("num_contexts", &P::num_contexts,
+              "launches take num_contexts, how many of the first rows of each sequence see the whole history")
+            .or_none(),
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
@@ -140,10 +146,12 @@ Json attention_schema() {
   return schema;
 }
 
-// valid(i, j) of docs/ops-attention.md for a sequence of n rows with t targets, written from the text of that page.
-bool hstu_attention_valid(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t);
+// valid(i, j) of docs/ops-attention.md for a sequence of n rows with t targets, written from the text of that page. Its
+// contexts are c where the instance takes num_contexts.
+bool hstu_attention_valid(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t, int64_t c = 0);
 
 // How many pairs of that sequence's rows from `first` on are valid, in O(n).
-int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first = 0);
+int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first = 0,
+                                   int64_t c = 0);
 
 }  // namespace hstujit

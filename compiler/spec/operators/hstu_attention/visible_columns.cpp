@@ -12,8 +12,8 @@ constexpr std::string_view kRowSymbol = "row", kColumnSymbol = "column";
 
 }  // namespace
 
-VisibleColumns::VisibleColumns(const HstuAttentionParams& params, int64_t n, int64_t t)
-    : rows_(n), mask_(bound_mask(params, n, t)), solver_(mask_, mask_.symbol(kColumnSymbol)), evaluator_(mask_) {
+VisibleColumns::VisibleColumns(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t c)
+    : rows_(n), mask_(bound_mask(params, n, t, c)), solver_(mask_, mask_.symbol(kColumnSymbol)), evaluator_(mask_) {
   const std::vector<bool> of_rows = mask_.users_of(mask_.symbol(kRowSymbol));
   const std::vector<bool> of_columns = mask_.users_of(mask_.symbol(kColumnSymbol));
   for (size_t i = 0; i < mask_.nodes().size(); ++i) {

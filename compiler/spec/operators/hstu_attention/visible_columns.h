@@ -9,8 +9,8 @@ namespace hstujit {
 // Of one thread.
 class VisibleColumns {
  public:
-  // A sequence of n rows with t targets, 0 <= t <= n.
-  VisibleColumns(const HstuAttentionParams& params, int64_t n, int64_t t);
+  // A sequence of n rows with t targets and, where the instance takes num_contexts, c contexts: 0 <= t, c <= n.
+  VisibleColumns(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t c = 0);
   VisibleColumns(const VisibleColumns&) = delete;
   VisibleColumns& operator=(const VisibleColumns&) = delete;
 

@@ -26,9 +26,9 @@ int64_t counted_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, i
 
 }  // namespace
 
-int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first) {
+int64_t hstu_attention_valid_pairs(const HstuAttentionParams& params, int64_t n, int64_t t, int64_t first, int64_t c) {
   if (params.has_own_mask()) return counted_pairs(params, n, t, first);
-  VisibleColumns visible(params, n, t);
+  VisibleColumns visible(params, n, t, c);
   int64_t pairs = 0;
   for (int64_t i = first; i < n; ++i) {
     for (const Span& span : visible.of(i, i)) pairs += span.end - span.begin;
@@ -43,8 +43,9 @@ Work AttentionSpec::work(Direction direction, const Lengths& lengths) const {
   for (size_t b = 0; b < lengths.rows.size(); ++b) {
     const int64_t n = lengths.rows[b];
     const int64_t targets = lengths.num_targets.empty() ? 0 : lengths.num_targets[b];
-    const int64_t own = own_rows[b];
-    pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, std::max<int64_t>(n - own, 0)));
+    const int64_t contexts = lengths.num_contexts.empty() ? 0 : std::clamp<int64_t>(lengths.num_contexts[b], 0, n);
+    const int64_t own = own_rows[b], first = std::max<int64_t>(n - own, 0);
+    pairs += static_cast<double>(hstu_attention_valid_pairs(params_, n, targets, first, contexts));
     rows += static_cast<double>(n);
     queries += static_cast<double>(own);
     positions += static_cast<double>(own) * static_cast<double>(n);

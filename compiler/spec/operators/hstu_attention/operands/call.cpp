@@ -5,6 +5,7 @@ namespace hstujit {
 CallDeclaration& operand_call(CallDeclaration& call) {
   return call.size("rab_heads", {{"rab", 1}})
       .presence("num_targets", "num_targets")
+      .presence("num_contexts", "num_contexts")
       .form("attn_scale")
       .wanted("drab", "rab")
       .wanted("dattn_scale", "attn_scale")

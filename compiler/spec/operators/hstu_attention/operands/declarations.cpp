@@ -42,6 +42,10 @@ std::vector<Operand> operands_of(const HstuAttentionParams& params) {
     factors.before_doc = "what dattn_scale is added to";
     factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
   }
+  if (params.num_contexts) {
+    add("num_contexts", sequence_kind(), OperandUse::kMask, params.offsets_dtype).doc =
+        "contexts at the beginning of each sequence";
+  }
   for (const Operand& operand : own_operands(params.operands, params.heads)) operands.push_back(operand);
   return operands;
 }
