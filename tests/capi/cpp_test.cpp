@@ -6,6 +6,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "compiler/support/files.h"
@@ -151,7 +153,8 @@ void expect_defaults(const Spec& spec) {
     for (const auto& [name, rules] : op["parameters"]["properties"].items()) {
       if (!rules.contains("default") || name == "precision") continue;  // which follows dtype, too
       // A parameter that is written only where it is used.
-      if (name == "adds_gradients" || name == "mask" || name == "operands")
+      static const std::set<std::string> only_used = {"adds_gradients", "mask", "num_contexts", "operands"};
+      if (only_used.contains(name))
         EXPECT_FALSE(full.contains(name));
       else
         EXPECT_EQ(full[name], rules["default"]) << name;
