@@ -21,6 +21,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from kept import kept_folder  # noqa: E402
+
 WORDS = "prewarmed|checked|exported|imported|verified|frozen|valid"
 SPAN = re.compile(rf"`((?:{WORDS}): [^`]*)`")
 MISTAKE = re.compile(r"^ +(?:hstujit: )?(model\.json:\d+:\d+: .*)$", re.M)
@@ -81,9 +84,8 @@ class User:
         self.folder = folder
         (folder / "examples").symlink_to(docs.parent / "examples")
         self.variables = {name: value for name, value in os.environ.items() if not name.startswith("HSTUJIT_")}
-        kept = os.environ.get("HSTUJIT_TEST_CACHE", "~/.cache/hstujit-tests")  # as tests/paths.h has it
-        if kept:
-            self.variables["HSTUJIT_HOST_CACHE"] = str(pathlib.Path(kept).expanduser() / "host")
+        if kept := kept_folder("host"):
+            self.variables["HSTUJIT_HOST_CACHE"] = kept
         self.variables |= {"PATH": f"{tool.parent}:{os.environ['PATH']}", "HSTUJIT_CACHE_DIR": str(folder / "own")}
         self.failures = []
 

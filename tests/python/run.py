@@ -14,7 +14,9 @@ import sys
 import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-KEPT = os.environ.get("HSTUJIT_TEST_CACHE", "~/.cache/hstujit-tests")  # as tests/paths.h has it
+sys.path.insert(0, str(FOLDER.parent))
+from kept import kept_folder  # noqa: E402
+
 SKIPPED = 77
 OPTIONAL = ("there is no GPU", "JAX is not installed")
 
@@ -27,9 +29,9 @@ def main(names):
         return 1 if strict else SKIPPED
     # Processes run beside each other, and waiting threads of OpenMP spin.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if KEPT:
-        for variable, folder in ("HSTUJIT_HOST_CACHE", "host"), ("TORCHINDUCTOR_CACHE_DIR", "inductor"):
-            os.environ.setdefault(variable, str(pathlib.Path(KEPT).expanduser() / folder))
+    for variable, name in ("HSTUJIT_HOST_CACHE", "host"), ("TORCHINDUCTOR_CACHE_DIR", "inductor"):
+        if kept := kept_folder(name):
+            os.environ.setdefault(variable, kept)
     sys.path.insert(0, str(FOLDER))
     names = [f"test_{name}" for name in names] or sorted(path.stem for path in FOLDER.glob("test_*.py"))
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
