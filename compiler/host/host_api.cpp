@@ -23,7 +23,6 @@ using hstujit::Status;
 
 constexpr const char* kName = "the host backend";
 constexpr int64_t kMaxThreads = 1024;
-constexpr size_t kMaxObjects = 2048;  // machine code of a kernel takes some 30 KB
 
 struct Request {
   hstujit::OpSpecPtr spec;
@@ -71,7 +70,7 @@ Result<JitKernel> create(const char* text) {
   const hstujit::RunningCompile running;
   HSTUJIT_RETURN_IF_ERROR(running.status());
   HSTUJIT_ASSIGN_OR_RETURN(Request request, parse_request(text));
-  const hstujit::KeptFiles objects(request.objects, kMaxObjects);
+  const hstujit::KeptFiles objects(request.objects, HSTUJIT_HOST_MAX_OBJECTS);
   return JitKernel::create(request.spec, request.direction, request.threads, objects);
 }
 

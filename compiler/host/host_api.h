@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #define HSTUJIT_HOST_ABI 3
+#define HSTUJIT_HOST_MAX_OBJECTS 2048  // files in "objects"; the machine code of a kernel takes some 30 KB
 
 #pragma GCC visibility push(default)  // all else in the library is hidden
 extern "C" {

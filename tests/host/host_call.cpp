@@ -36,7 +36,7 @@ void for_each_line(const std::vector<int64_t>& shape, const std::vector<int64_t>
 
 }  // namespace
 
-KeptFiles kept_objects() { return KeptFiles(kept_path("/host"), 8192); }
+KeptFiles kept_objects() { return KeptFiles(kept_path("/host"), HSTUJIT_HOST_MAX_OBJECTS); }
 
 OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
   auto spec = parse_op_spec(json, "spec");
