@@ -114,10 +114,9 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
 }
 
 // Names of the constants that an instance has at most: parts of templates are for instances that have one of them.
-std::string constant_names(const OpSpec& spec) {
-  const auto fields = spec.to_json();
+std::string constant_names(const nlohmann::ordered_json& parameters) {
   std::string names;
-  for (const auto& [field, value] : fields.items()) names += constant_name(field) + " ";
+  for (const auto& [field, value] : parameters.items()) names += constant_name(field) + " ";
   return names;
 }
 
@@ -140,15 +139,16 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   const std::string wrappers = skeleton.instruction_wrappers(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const FamilyText own, print_family(module, spec, direction, activation));
   const std::string& body = own.body;
+  const nlohmann::ordered_json parameters = spec.to_json();
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + constant_names(spec) + body + scores));
+                                            wrappers + "\n" + constant_names(parameters) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string constants,
-                           print_spec(spec.to_json(), schema, mask_trivial, own.members, user));
+                           print_spec(parameters, schema, mask_trivial, own.members, user));
 
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;

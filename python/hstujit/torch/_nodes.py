@@ -33,7 +33,6 @@ class Node:
     def __init__(self, function: Callable[..., Any]) -> None:
         signature = inspect.signature(function)
         self.parameters = {p.name: p for p in signature.parameters.values() if p.annotation != _UNKNOWN}
-        self.either = [p.name for p in self.parameters.values() if p.annotation == _NUMBER_OR_TENSOR]
         module = function.__module__.rpartition(".")[2]
         # The modules of the public packages have functions of the same names with other arguments.
         is_own = module not in ("generative_recommenders", "tzrec")
