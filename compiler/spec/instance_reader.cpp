@@ -191,7 +191,7 @@ Instance InstanceReader::read(const InstanceEntry& entry, const std::string& pat
   check_names(entry.own(), path, {known.begin(), known.end()}, mistakes, is_operator(op) ? op : "");
 
   Json parameters = parameters_of(entry);
-  // What a sequence has of them in generated inputs when the config says only that there are some.
+  // Counts of a sequence in generated inputs when the config says only that there are some.
   constexpr int64_t kUsualTargets = 20, kUsualContexts = 6;
   take_count(parameters, kCountedFields[0], path, kUsualTargets, instance.num_targets, mistakes);
   take_count(parameters, kCountedFields[1], path, kUsualContexts, instance.num_contexts, mistakes);

@@ -86,7 +86,7 @@ TEST(MaskOfContexts, BitsEqualTheMask) {
   }
 }
 
-// What is said of tiles, and the ranges of rows and columns, hold, and are seldom further than they need be.
+// Claims about tiles and the ranges of rows and columns hold, and ranges are seldom wider than they need be.
 TEST(MaskOfContexts, TilesAndRangesAreSoundAndMostlyExact) {
   constexpr int64_t kRows = 20;
   std::mt19937 random(17);

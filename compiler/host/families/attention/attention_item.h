@@ -94,7 +94,7 @@ class AttentionItem {
 
  private:
   AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
-  // Of a function of the mask, behind those that say where.
+  // Calls a function of the mask with `where`, then the counts of this item's sequence.
   Emitter::Values mask_region(mlir::func::FuncOp function, Emitter::Values where);
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
   // The operand's elements at positions of this item's sequence.
