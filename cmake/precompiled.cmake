@@ -10,7 +10,8 @@ function(hstujit_add_precompiled group)
   endif()
   add_library(hstujit_precompiled_${group} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/empty.cpp)
   target_link_libraries(hstujit_precompiled_${group} PRIVATE hstujit_base ${ARG_LIBS})
-  target_precompile_headers(hstujit_precompiled_${group} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${ARG_HEADER}.h)
+  # In angle brackets, CMake writes the name as it stands here, so that clones in two folders share it in ccache.
+  target_precompile_headers(hstujit_precompiled_${group} PRIVATE <cmake/precompiled/${ARG_HEADER}.h>)
   target_compile_options(hstujit_precompiled_${group} PRIVATE ${ARG_OPTIONS})
 endfunction()
 
