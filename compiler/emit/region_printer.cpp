@@ -243,7 +243,9 @@ std::optional<CExpression> RegionPrinter::integer_expression(mlir::Operation& op
       .Case([&](arith::MulIOp) -> Optional { return infix(op, "*", Precedence::kProduct, false); })
       .Case([&](arith::DivSIOp) -> Optional { return infix(op, "/", Precedence::kProduct, false); })
       .Case([&](arith::RemSIOp) -> Optional { return infix(op, "%", Precedence::kProduct, false); })
-      .Case([&](arith::FloorDivSIOp) -> Optional { return call("floor_div", {operand(op, 0), operand(op, 1)}); })
+      .Case([&](arith::FloorDivSIOp) -> Optional {
+        return call(type_of(type) == "i64" ? "floor_div_wide" : "floor_div", {operand(op, 0), operand(op, 1)});
+      })
       .Case([&](arith::MaxSIOp) -> Optional { return call("max", {operand(op, 0), operand(op, 1)}); })
       .Case([&](arith::MinSIOp) -> Optional { return call("min", {operand(op, 0), operand(op, 1)}); })
       .Case([&](math::AbsIOp) -> Optional { return call("abs", {operand(op, 0)}); })

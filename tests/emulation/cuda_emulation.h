@@ -373,6 +373,7 @@ inline u32 round_to_f16x2(float low, float high) { return pack_16bit(false, low,
 inline float max_nan(float a, float b) { return a != a || a > b ? a : b; }
 inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
 #include "common/compensated.cuh"
+#include "common/floor_div_wide.cuh"
 #include "common/pack.cuh"
 #include "common/precise.cuh"
 #include "common/rounded_to.cuh"

@@ -21,7 +21,7 @@ const Json kOperands = {
      "scalar(grad), params: row(heads, grad), days: table(9, int32), q_map: row(bf16, grad)"},
     {"score",
      "tanh(x + near[col - row + 5] + near[int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)] + "
-     "far[(ts[row] - ts[col]) // 24 % 7 - 1] * slope + q_map[row] - q_map[col]) * params[col] + "
+     "far[(ts[row] - ts[col]) * 1000000007 // 24 % 7 - 1] * slope + q_map[row] - q_map[col]) * params[col] + "
      "batch * 0.01 * days[row % 11]"}};
 
 // The functions that need something of their own: what is not finite outside of the sequence, integer parts, NaN.
