@@ -9,6 +9,7 @@
 #include "compiler/ir/region_functions.h"
 #include "compiler/plan/device_types.h"
 #include "compiler/spec/operators/hstu_attention/operands/sums.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
 
 namespace hstujit {
@@ -68,9 +69,10 @@ class SitePrinter {
     }
     text += fmt::format(
         "struct ScoreSites {{\n"
-        "  static constexpr int kTables = {}, kOthers = {}, kMostEntries = {}, kSites = {};\n"
+        "  static constexpr int kOperands = {}, kTables = {}, kOthers = {}, kMostEntries = {}, kSites = {};\n"
         "  static constexpr bool kSumsHeads = {};\n",
-        sums_.tables, sums_.others, sums_.most_entries, sites_.size() + summed_sites_.size(), sums_.sums_heads);
+        sums_.parts.size(), sums_.tables, sums_.others, sums_.most_entries, sites_.size() + summed_sites_.size(),
+        sums_.sums_heads);
     return text + visitor("for_each_operand", operands_) + visitor("for_each_head_sum", head_sums) +
            visitor("for_each_site", sites_) + visitor("for_each_summed_site", summed_sites_) + "};\n";
   }
@@ -90,10 +92,11 @@ class SitePrinter {
     const bool adds = spec_.params().adds_gradients;
     return fmt::format(
         "struct {} {{\n  using Type = {};\n"
-        "  static constexpr int kFirst = {}, kEntries = {}, kHeads = {};\n  static constexpr bool kByHead = {}, kAdds "
-        "= {};\n{}}};\n",
-        operands_.back(), element_struct(part.operand->dtype), part.first, part.entries, part.heads,
-        part.operand->kind == &table_kind() && part.operand->heads > 0, adds, print_tensors(*part.operand, true, adds));
+        "  static constexpr int kNumber = {}, kFirst = {}, kEntries = {}, kHeads = {};\n"
+        "  static constexpr bool kByHead = {}, kAdds = {};\n{}}};\n",
+        operands_.back(), element_struct(part.operand->dtype), operands_.size() - 1, part.first, part.entries,
+        part.heads, part.operand->kind == &table_kind() && part.operand->heads > 0, adds,
+        print_tensors(*part.operand, true, adds));
   }
 
   std::string print_site(const OperandSums::Part& part, size_t site) {
@@ -107,9 +110,22 @@ class SitePrinter {
         "  static constexpr int kFirst = {}, kEntries = {}, kGroup = {};\n",
         name, of_table, part.first, part.entries, spec_.params().heads / part.heads);
     if (!summed) text += slope_function("slope", slope);
+    if (const std::string share = score_share(part.operand->name, site); function(share)) {
+      text += fmt::format("  static constexpr bool kShareIsOne = {}, kReads = {};\n", returns_one(function(share)),
+                          of_table && reads(function(entry)));
+      text += slope_function("share", share);
+    }
     if (of_table) text += region_member("int", "entry", entry);
     return text + "};\n";
   }
+
+  static bool returns_one(mlir::func::FuncOp share) {
+    const mlir::Value y = share.getBody().front().getTerminator()->getOperand(0);
+    return mlir::matchPattern(y, mlir::m_OneFloat());
+  }
+
+  // Whether which entry it is depends on what is read.
+  static bool reads(mlir::func::FuncOp entry) { return !entry.getBody().getOps<hstu::ReadOp>().empty(); }
 
   // Whether the entry is another one for each head: it follows from the head, or from the product.
   static bool knows_head(mlir::func::FuncOp entry) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ namespace {
 
 // Order of printing.
 constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns, kMaskRows,
-                                                kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad};
+                                                kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad,
+                                                kScoreGradX};
 
 std::string header(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
   return fmt::format(
@@ -52,7 +54,8 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   std::string text;
   std::vector<std::string> order(std::begin(kRegionOrder), std::end(kRegionOrder));
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    if (function.getName().starts_with(kScoreSlope) || function.getName().starts_with(kScoreEntry))
+    if (llvm::any_of(std::array{kScoreSlope, kScoreEntry, kScoreShare},
+                     [&](llvm::StringRef prefix) { return function.getName().starts_with(prefix); }))
       order.push_back(function.getName().str());
   }
   for (const std::string& name : llvm::reverse(order)) {
@@ -143,7 +146,8 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
   HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
                            flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + constant_names(parameters) + body + scores));
+                                            wrappers + "\n" + constant_names(parameters) +
+                                                constant_names(nlohmann::ordered_json::parse(key_text(config))) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;

@@ -12,8 +12,7 @@ constexpr llvm::StringLiteral kNameAttribute = "hstu.name";
 
 bool is_of_score(mlir::BlockArgument argument) {
   auto function = mlir::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-  return function && (function.getName() == kScore || function.getName() == kScoreGrad ||
-                      function.getName().starts_with(kScoreSlope) || function.getName().starts_with(kScoreEntry));
+  return function && function.getName().starts_with(kScore);
 }
 
 }  // namespace
@@ -49,6 +48,10 @@ std::string score_slope(llvm::StringRef operand, size_t site) {
 
 std::string score_entry(llvm::StringRef operand, size_t site) {
   return fmt::format("{}_{}_{}", kScoreEntry.str(), operand.str(), site);
+}
+
+std::string score_share(llvm::StringRef operand, size_t site) {
+  return fmt::format("{}_{}_{}", kScoreShare.str(), operand.str(), site);
 }
 
 bool masks_take_contexts(mlir::ModuleOp module) {

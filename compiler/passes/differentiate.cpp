@@ -1,12 +1,14 @@
-// score -> score_grad, score_slope_* and score_entry_*: forward-mode differentiation with respect to x, and to elements
-// of operands; which entry of a table it reads.
+// score -> score_grad, score_slope_*, score_share_* and score_entry_*: forward-mode differentiation with respect to x,
+// and to elements of operands; which entry of a table it reads.
 #include <array>
+#include <optional>
 
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/region_functions.h"
 #include "compiler/passes/differentiator.h"
 #include "compiler/passes/passes.h"
 #include "compiler/spec/operators/hstu_attention/operands/operand.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace hstujit {
@@ -28,9 +30,10 @@ mlir::Block* add_function(mlir::OpBuilder& builder, mlir::func::FuncOp score, ll
   return body;
 }
 
-// A function that returns the score, if asked for, and its derivative with respect to the seeds. Fails where an
-// operation has none.
-mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name, const Seeds& seeds, bool with_score) {
+// A function that returns the score, if asked for, and its derivative with respect to the seeds; or that of `of`, a
+// value that it is made of. Fails where an operation has none.
+mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name, const Seeds& seeds, bool with_score,
+                                  mlir::Value of = {}) {
   mlir::OpBuilder builder(score);
   const mlir::Type real = builder.getF32Type();
   const llvm::SmallVector<mlir::Type> types(with_score ? 2 : 1, real);
@@ -46,7 +49,7 @@ mlir::LogicalResult differentiate(mlir::func::FuncOp score, llvm::StringRef name
   const mlir::Value y = source.getTerminator()->getOperand(0);
   llvm::SmallVector<mlir::Value> results;
   if (with_score) results.push_back(differentiator.value(y));
-  results.push_back(differentiator.derivative(y));
+  results.push_back(differentiator.derivative(of ? of : y));
   mlir::func::ReturnOp::create(builder, score.getLoc(), results);
   return mlir::success();
 }
@@ -63,6 +66,40 @@ void find_entry(mlir::func::FuncOp score, llvm::StringRef name, mlir::Value posi
   mlir::func::ReturnOp::create(builder, score.getLoc(), entry);
 }
 
+// The sum that alpha * x enters before anything else becomes of it.
+struct SumOfX {
+  mlir::Value x, sum;
+};
+
+// Nothing where x is used in several places, or subtracted.
+std::optional<SumOfX> find_sum_of_x(mlir::func::FuncOp score) {
+  const mlir::Value dot = score.getArgument(0);
+  if (!dot.hasOneUse()) return std::nullopt;
+  auto scaled = llvm::dyn_cast<mlir::arith::MulFOp>(*dot.user_begin());
+  if (!scaled) return std::nullopt;
+  const auto alpha = llvm::dyn_cast<mlir::BlockArgument>(scaled.getLhs() == dot ? scaled.getRhs() : scaled.getLhs());
+  if (!alpha || !is_launch_scalar(alpha)) return std::nullopt;
+  SumOfX found{scaled.getResult(), scaled.getResult()};
+  while (found.sum.hasOneUse()) {
+    mlir::Operation* const user = *found.sum.user_begin();
+    const bool subtracts = llvm::isa<mlir::arith::SubFOp>(user) && user->getOperand(0) == found.sum;
+    if (!llvm::isa<mlir::arith::AddFOp>(user) && !subtracts) break;
+    found.sum = user->getResult(0);
+  }
+  return found;
+}
+
+// Whether the score depends on what is read by way of the sum alone.
+bool add_to(mlir::Value sum, mlir::func::FuncOp score, const llvm::DenseSet<mlir::Value>& read) {
+  llvm::DenseSet<mlir::Value> others = read;
+  mlir::Block& body = score.getBody().front();
+  for (mlir::Operation& operation : body.without_terminator()) {
+    const bool depends = llvm::any_of(operation.getOperands(), [&](mlir::Value x) { return others.contains(x); });
+    if (depends && operation.getResult(0) != sum) others.insert(operation.getResult(0));
+  }
+  return !others.contains(body.getTerminator()->getOperand(0));
+}
+
 // A table, an element of a head or a scalar that the score reads: which values, by the positions where it does.
 struct Sites {
   bool of_table = false;
@@ -74,7 +111,7 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
   llvm::StringRef getArgument() const final { return "hstu-differentiate"; }
   llvm::StringRef getDescription() const final {
-    return "derive score_grad, score_slope_* and score_entry_* from score";
+    return "derive score_grad, score_slope_*, score_share_* and score_entry_* from score";
   }
 
   void runOnOperation() override {
@@ -108,10 +145,19 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
         if (failed(differentiate(score, score_slope(operand, of_column), seeds, false))) return signalPassFailure();
       }
     }
+    const std::optional<SumOfX> sum_of_x = find_sum_of_x(score);
+    llvm::DenseSet<mlir::Value> read;
+    for (const auto& [operand, sites] : others) {
+      for (const auto& [position, seeds] : sites.values) read.insert(seeds.begin(), seeds.end());
+    }
+    const bool shares = sum_of_x && !read.empty() && add_to(sum_of_x->sum, score, read);
+    if (shares && failed(differentiate(score, kScoreGradX, {sum_of_x->x}, true))) return signalPassFailure();
     for (const auto& [operand, sites] : others) {
       size_t site = 0;
       for (const auto& [position, seeds] : sites.values) {
         if (failed(differentiate(score, score_slope(operand, site), seeds, false))) return signalPassFailure();
+        if (shares && failed(differentiate(score, score_share(operand, site), seeds, false, sum_of_x->sum)))
+          return signalPassFailure();
         if (sites.of_table) find_entry(score, score_entry(operand, site), position, sites.entries);
         ++site;
       }

@@ -84,6 +84,45 @@ TEST(EmulatedFused, BlocksBackwardsAcross32OfThem) {
   Case(with(base(), window), Direction::kBackward, per_sequence(2, 2), lengths).check();
 }
 
+// Gradients of what is added to x, by warps beside the consumers: tables that lie on both sides of what is read, with
+// heads and without, elements of heads, a scalar, and a mask of each kind.
+KernelConfig with_site_warps(KernelConfig config, int64_t warps) {
+  config.attention().site_warps = warps;
+  return config;
+}
+
+Json sites(const char* operands, const char* score) {
+  return {{"dtype", "bf16"}, {"operands", operands}, {"score", score}};
+}
+
+const std::vector<Json>& instances_with_sites() {
+  static const std::vector<Json> instances = {
+      sites("ts: row(int64), pos: table(99, grad), age: table(9, grad)",
+            "silu(x + pos[col - row + 49] + age[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"),
+      sites("slope: head(grad), gain: scalar(grad), far: table(40, heads, bf16, grad)",
+            "silu(x - 0.01 * slope * (row - col) + gain + far[row - col] * gain)"),
+      sites("slope: head(bf16, grad)", "relu(x + slope)")};
+  return instances;
+}
+
+// Every score under two of the masks, in configs by turns: a kernel takes seconds to compile and run.
+TEST(EmulatedFused, SiteWarps) {
+  const Json masks[] = {{{"num_targets", true}, {"contextual_seq_len", 6}},
+                        {{"max_attn_len", 20}, {"attn_scale", "rows"}},
+                        {{"num_contexts", true}, {"attn_scale", "scalar"}, {"adds_gradients", true}}};
+  for (size_t i = 0; i < 2 * instances_with_sites().size(); ++i) {
+    const int64_t consumers = 1 + static_cast<int64_t>(i % 2), warps = i % 4 == 0 ? 1 : 2;
+    const KernelConfig config = i % 3 == 0 ? per_sequence(consumers, 2) : fused(consumers, 2);
+    check(with(instances_with_sites()[i / 2], masks[(i + i / 2) % 3]), with_site_warps(config, warps));
+  }
+}
+
+TEST(EmulatedFused, SiteWarpsStayInBounds) {
+  const Json changes = with(instances_with_sites()[0], {{"heads", 1}, {"contextual_seq_len", 0}, {"max_attn_len", 0}});
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, with_site_warps(fused(2, 2), 2), 1, changes);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, with_site_warps(per_sequence(1, 2), 2), 1, changes);
+}
+
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2));
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2));

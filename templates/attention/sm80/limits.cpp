@@ -42,6 +42,10 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.pack_sequences) {
     reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, this template has no packed tiles"});
   }
+  if (config.site_warps > 0) {
+    reasons.push_back({"site_warps", fmt::format("site_warps {}; allowed: 0, all warps of this template multiply",
+                                                 config.site_warps)});
+  }
   if (is_ieee(params) && config.activation != "accurate") {
     reasons.push_back(
         {"activation", fmt::format("activation {} loses the accuracy that precision ieee asks for; it must be accurate",

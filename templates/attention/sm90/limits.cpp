@@ -67,6 +67,12 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
   return reasons;
 }
 
+std::vector<Rejection> site_warp_rejections(const AttentionConfig& config) {
+  if (config.site_warps == 0) return {};
+  return {{"site_warps", fmt::format("site_warps {}; allowed: 0, this template stages no dS that others could read",
+                                     config.site_warps)}};
+}
+
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
   if (!config.pack_sequences) return {};
   if (spec.params().has_bias()) {

@@ -34,6 +34,11 @@ class FusedConsumer {
       store();
       stationary_.advance();
     }
+#ifdef kSiteWarps
+    wait_for_site_warps();
+    if (threadIdx.x == 0) shared_.exchanged_tile[staged_.stage()].rows = ExchangedTile::kNoMore;
+    announce();
+#endif
   }
 
  private:
@@ -255,7 +260,21 @@ class FusedConsumer {
     wgmma_commit_group();
   }
 
+#ifdef kSiteWarps
+  // Until they have read what was in the buffer.
+  __device__ __forceinline__ void wait_for_site_warps() {
+    mbarrier_wait(shared_address(&shared_.exchange_read[staged_.stage()]), staged_.phase() ^ 1);
+  }
+#endif
+
   __device__ __forceinline__ void stage_exchange() {
+#ifdef kSiteWarps
+    wait_for_site_warps();
+    if (threadIdx.x == 0) {
+      shared_.exchanged_tile[staged_.stage()] = {tile().start, q_tile().row0, tile().row0,
+                                                 tile().rows,  tile().head,   tile().targets};
+    }
+#endif
     stage_fragment<kRows>(shared_address(shared_.exchange[staged_.stage()]) + own_rows() + warp_row() * kSwizzleBytes,
                           0, own_.score_gradients);
     fence_proxy_async();
@@ -292,7 +311,11 @@ class FusedConsumer {
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
     const float factor = common_factor<Spec>(params_);
+#ifdef kSiteWarps
+    stage_rows<Spec::kAttnDim, Spec, Config>(dk_, factor * params_.alpha, shared_.stationary_first[stage], tile_row);
+#else
     stage_rows<Spec::kAttnDim, Spec, Config>(dk_, factor, shared_.stationary_first[stage], tile_row);
+#endif
     stage_rows<Spec::kHiddenDim, Spec, Config>(dv_, factor, shared_.stationary_second[stage], tile_row);
     fence_proxy_async();
     put_partial();  // not before: the fence waits for additions under way

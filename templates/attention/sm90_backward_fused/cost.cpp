@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/score_sites.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
 #include "templates/attention/host/tile_counts.h"
@@ -19,6 +20,16 @@ constexpr int64_t kLongestPerSequence = 2048;
 constexpr double kTooLongPerSequence = 4;
 
 constexpr double kScoreShare = 0.3;  // of a moving tile; assumed, since no score in text has been timed
+
+// What site warps leave of a moving tile's time, which counts the kernels that they save. Where an entry of a table
+// follows from what is read, two warps take longer for it than the kernels do (docs/journal.md, entry 83).
+constexpr double kSiteWarpShare = 0.6, kReadingSiteWarpShare = 1.2;
+
+double share_of_site_warps(const AttentionSpec& spec, const AttentionConfig& config) {
+  if (config.site_warps == 0) return 1;
+  const Result<Expression> score = parse_score(spec.params());
+  return score.ok() && site_entries_read(*score, spec.operands()) ? kReadingSiteWarpShare : kSiteWarpShare;
+}
 
 // Share of a causal sequence's Q tiles whose sums have no room in shared memory, where others have.
 double share_of_gmem_accum(const FusedResources& resources, const AttentionConfig& config, int64_t rows) {
@@ -43,7 +54,8 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
                        : resources.last_tiles_first ? costs.semaphore_last_tiles_first
                                                     : costs.semaphore_tile;
   const double of_score = 1 + kScoreShare * (score_work(params) - 1);
-  const double q_tile = shared * waits * of_score * (costs.q_tile + costs.q_tile_columns * columns);
+  const double of_sites = share_of_site_warps(spec, config);
+  const double q_tile = shared * waits * of_score * of_sites * (costs.q_tile + costs.q_tile_columns * columns);
   const bool groups =
       !per_sequence && !(semaphore && resources.last_tiles_first) && size.batch > resources.schedule_sequences;
   const double tile = costs.tile + costs.tile_columns * columns +

@@ -62,7 +62,11 @@ struct DqPartial {
   template <class Params>
   static __device__ __forceinline__ void round(const Params& params, const TileInfo& tile, int row0,
                                                const float (&partial)[kSums]) {
+#ifdef kSiteWarps
+    const float factor = common_factor<Spec>(params) * params.alpha;
+#else
     const float factor = common_factor<Spec>(params);
+#endif
     const int row = row0 + thread_row(), column = static_cast<int>(threadIdx.x) / kWarpgroup * kColumns;
     u16* to = params.dq + (tile.start + row) * params.dq_row_stride + tile.head * params.dq_head_stride + column +
               threadIdx.x % 4 * 2;
@@ -114,7 +118,11 @@ __device__ __forceinline__ void convert_dq_rows(const Params& params) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float4 four = from[i];
+#ifdef kSiteWarps
+      const float factor = common_factor<Spec>(params) * params.alpha;
+#else
       const float factor = common_factor<Spec>(params);
+#endif
       words[i] = pack_pair<Spec::kDtypeBf16>(four.x * factor, four.y * factor);
       words[4 + i] = pack_pair<Spec::kDtypeBf16>(four.z * factor, four.w * factor);
     }

@@ -1,7 +1,11 @@
 // Host side of sm90_backward_fused: attention backward for Hopper, S and dP computed once.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/plan/typed_skeleton.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/score_sites.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/operands/gradients/following_kernels.h"
@@ -46,8 +50,9 @@ struct Sm90BackwardFused {
 
   static std::vector<Config> space(const Spec& spec);
   static std::vector<Rejection> reject(const Spec& spec, const Config& config, const DeviceSpec& device);
-  // "persistent" adds partials of dq atomically, in the order in which CTAs come to it.
-  static bool deterministic(const Config& config) { return config.schedule != "persistent"; }
+  // "persistent" adds partials of dq atomically, in the order in which CTAs come to it. Site warps add up what their
+  // CTA has, which another run may give to another CTA.
+  static bool deterministic(const Config& config) { return config.schedule != "persistent" && config.site_warps == 0; }
   static LaunchPlan launch_plan(const Spec& spec, const Config& config, const DeviceSpec& device);
   static double estimate(const Spec& spec, const Config& config, const DeviceSpec& device, const ProblemSize& size) {
     return sm90::backward::estimate_fused_ms(spec, config, device, size);
@@ -56,8 +61,25 @@ struct Sm90BackwardFused {
   static std::string instruction_wrappers(const Spec& spec, const Config& config);
 };
 
-std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec&) {
+// Why site warps are nothing for the instance; empty where they may be.
+std::string site_warps_obstacle(const AttentionSpec& spec) {
+  const HstuAttentionParams& params = spec.params();
+  if (!std::ranges::any_of(spec.operands(), &Operand::has_sites)) return "the score reads no operand for them";
+  // dS has no factor alpha then, which fp16 has no range for.
+  if (params.dtype != DataType::kBf16) return fmt::format("dtype is {}, and they take bf16", to_string(params.dtype));
+  const Result<Expression> score = parse_score(params);
+  if (!score.ok() || !sites_add_to_x(*score, spec.operands()))
+    return "what the score reads of tables, heads and scalars with gradients is not added to x alone";
+  constexpr int64_t kMostReads = 15;  // of one table, whose terms of a Q tile are one sum of integers
+  const int64_t reads = std::ranges::count(score->nodes(), Operator::kRead, &Expression::Node::op);
+  if (reads > kMostReads)
+    return fmt::format("the score reads operands in {} places, and they have room for {}", reads, kMostReads);
+  return {};
+}
+
+std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
   std::vector<AttentionConfig> configs;
+  const bool site_warps = site_warps_obstacle(spec).empty();
   struct Shape {
     int64_t consumers;
     int64_t blocks_per_sm;
@@ -65,6 +87,9 @@ std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec&) {
   const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
     configs.push_back(sm90::tile_config(shape.consumers, kQTileRows, stages, shape.blocks_per_sm));
     configs.back().schedule = schedule;
+    if (!site_warps || configs.back().schedule == "semaphore") return;
+    configs.push_back(configs.back());
+    configs.back().site_warps = AttentionConfig::kMaxSiteWarps;
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
@@ -91,6 +116,15 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (config.pack_sequences) {
     reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, this template has no packed tiles"});
+  }
+  if (config.site_warps > 0) {
+    const std::string obstacle = site_warps_obstacle(spec);
+    const auto refuse = [&](std::string_view why) {
+      reasons.push_back({"site_warps", fmt::format("site_warps {}; allowed: 0, {}", config.site_warps, why)});
+    };
+    if (!obstacle.empty()) refuse(obstacle);
+    if (config.block_m > 64 * config.site_warps) refuse("or a warp for each 64 columns");
+    if (config.schedule == "semaphore") refuse("with schedule semaphore all warps have other work");
   }
   if (!reasons.empty()) return reasons;
   const FusedResources resources(spec, config);
@@ -127,10 +161,11 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   const Signature signature = spec.signature(Direction::kBackward);
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}", attention_kernel_prefix(spec),
-                                 to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m,
-                                 config.block_n, config.stages, config.schedule, config.blocks_per_sm,
-                                 config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name =
+      fmt::format("{}_backward_fused_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.site_warps == 0 ? "" : "_sites",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -157,7 +192,7 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   const GridFactor groups = size_factor(signature, "q", kDqAccumRows);
   const GridFactor group_bytes =
       constant_factor(kDqAccumRows * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
-  if (deterministic(config)) {
+  if (config.schedule != "persistent") {
     add_counter(plan);
     if (config.schedule == "semaphore") add_dq_semaphore(spec, signature, plan);
   } else {
@@ -168,8 +203,8 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
     convert.grid = {groups};
     plan.following.push_back(std::move(convert));
   }
-  add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, !deterministic(config)}, plan);
-  add_gradient_kernels(spec, device, plan);
+  add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, config.schedule == "persistent"}, plan);
+  add_gradient_kernels(spec, device, config.site_warps, plan);
   return plan;
 }
 
@@ -184,12 +219,12 @@ Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
 std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
   return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
-         sm90::print_wgmma(
-             "DqProduct", {.dtype = params.dtype,
-                           .n = FusedResources(spec, config).dq_columns,
-                           .k = config.block_m,
-                           .a = sm90::OperandA::kSharedTransposed,
-                           .accumulate = deterministic(config) ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh});
+         sm90::print_wgmma("DqProduct", {.dtype = params.dtype,
+                                         .n = FusedResources(spec, config).dq_columns,
+                                         .k = config.block_m,
+                                         .a = sm90::OperandA::kSharedTransposed,
+                                         .accumulate = config.schedule == "persistent" ? sm90::Accumulate::kFresh
+                                                                                       : sm90::Accumulate::kAlways});
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "attention/sm90_backward_fused/per_sequence.cuh"
 #include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward_fused/semaphore_warps.cuh"
+#include "attention/sm90_backward_fused/site_warps.cuh"  // where kSiteWarps
 
 namespace sm90::backward {
 
@@ -76,6 +77,11 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     } else if constexpr (Config::kStoreWarp) {
       if (warp == kProducerWarp + 2) store_tiles<Spec, Config>(shared, params);
     }
+#ifdef kSiteWarps
+    constexpr int kFirstSiteWarp = kProducerWarp + 2;
+    if (warp >= kFirstSiteWarp && warp < kFirstSiteWarp + Config::kSiteWarps)
+      SiteWarp<Spec, Config, Params>(shared, params, warp - kFirstSiteWarp).run();
+#endif
   } else {
     setmaxnreg_inc<Config::kConsumerRegisters>();
     FusedConsumer<Spec, Config, Params>(shared, params).run();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/spec/operators/hstu_attention/operands/sums.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
 #include "templates/attention/host/tile_info.h"
@@ -35,6 +36,17 @@ std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first) 
   return {{2, 2048}, {2, per_sequence ? 1024 : 448}, {1, 2048}};
 }
 
+// Bytes of shared memory that site warps need: ExchangedTile, SiteSums and barriers.
+int64_t site_bytes(const AttentionSpec& spec, int64_t site_warps) {
+  if (site_warps == 0) return 0;
+  const OperandSums sums(spec.operands());
+  const int64_t counts = spec.params().num_contexts ? 8 : 4;
+  const auto at_least_one = [](int64_t elements) { return std::max<int64_t>(elements, 1); };
+  const auto operands = static_cast<int64_t>(sums.parts.size());
+  const int64_t words = 2 * at_least_one(sums.tables) + at_least_one(sums.others) + 2 * operands;
+  return kExchangeBuffers * (8 + round_up(24 + counts, int64_t{8})) + site_warps * 4 * words;
+}
+
 }  // namespace
 
 FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig& config) {
@@ -53,7 +65,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
-                          8 + kExchangeBuffers * 8;
+                          8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps);
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
@@ -74,7 +86,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
   if (buffers == candidates.end()) --buffers;  // refused where it takes too much
   stationary_stages = buffers->stationary;
-  store_warp = stationary_stages > 1;
+  store_warp = stationary_stages > 1 && config.site_warps == 0;
   schedule_sequences = buffers->sequences;
   shared_bytes = total(stationary_stages, schedule_sequences);
   if (per_sequence) {

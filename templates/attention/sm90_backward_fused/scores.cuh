@@ -45,7 +45,11 @@ struct TileScores {
       for (int j = 0; j < 2; ++j) {
         const auto pair = [=] { return pair_of(i + j, at); };
         float dy;
+#ifdef kSiteWarps
+        score_grad_x(scores[i + j], pair, params, y[j], dy);
+#else
         score_grad(scores[i + j], pair, params, y[j], dy);
+#endif
         if constexpr (Spec::Factors::kOfRows) {
           const float factor = of_half(factors, j);
           y[j] *= factor;

@@ -17,12 +17,38 @@ struct DqAccumStorage<Config, true> {
   alignas(16) float4 sums[Config::kSmemAccumTiles][kFours][Config::kConsumers * kWarpgroup];
 };
 
+#ifdef kSiteWarps
+// Where dS of an exchange buffer is, for the warps that read it beside the consumers (site_warps.cuh).
+struct ExchangedTile {
+  static constexpr int kNoMore = -1;  // in place of the rows: there are no further tiles
+  i64 start;                          // as of TileInfo
+  int row0, column0;                  // first of the Q tile, and of the KV tile
+  int rows, head;
+  decltype(TileInfo::targets) targets;
+};
+
+// A warp's sums of the elements of operands.
+struct SiteSums {
+  static constexpr int kTables = ScoreSites::kTables > 0 ? ScoreSites::kTables : 1;
+  float tables[kTables];
+  int integers[kTables];  // what is still to be added to those, in steps
+  float others[ScoreSites::kOthers > 0 ? ScoreSites::kOthers : 1];
+  u32 exponents[ScoreSites::kOperands];  // of one over the step of an operand's integers, biased; 0: there are none
+  u32 added[ScoreSites::kOperands];      // so many times the terms of a Q tile
+};
+#endif
+
 // `exchange` is dS of a Q tile, transposed: [column of the KV tile][row of the Q tile], 128-byte swizzled. Each
 // consumer warpgroup writes its columns' rows, and all read all of them.
 template <class Config>
 struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   u64 exchanged[kExchangeBuffers];
   u32 semaphore_value[Config::kStages];  // that a Q tile's semaphore is waited for with; only of "semaphore"
+#ifdef kSiteWarps
+  u64 exchange_read[kExchangeBuffers];
+  ExchangedTile exchanged_tile[kExchangeBuffers];
+  SiteSums site_sums[Config::kSiteWarps];
+#endif
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
 };
 
@@ -32,6 +58,12 @@ __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
   constexpr int kReleases =
       kConsumerReleases<Config> + (Config::kScheduleSemaphore ? kArrivalsPerWarp<Config::kLanesArrive> : 0);
   for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
+#ifdef kSiteWarps
+  for (int i = 0; i < kExchangeBuffers; ++i) {
+    mbarrier_init(shared_address(&shared.exchange_read[i]),
+                  Config::kSiteWarps * kArrivalsPerWarp<Config::kLanesArrive>);
+  }
+#endif
 }
 
 }  // namespace sm90::backward

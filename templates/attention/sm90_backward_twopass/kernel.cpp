@@ -65,6 +65,7 @@ std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Confi
       sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::site_warp_rejections(config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (config.pack_sequences && config.schedule != "persistent") {
     reasons.push_back({"pack_sequences", fmt::format("pack_sequences with schedule {}; allowed: with persistent, whose "
@@ -134,7 +135,7 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   roles.constant = resources.roles;
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
-  add_gradient_kernels(spec, device, plan);
+  add_gradient_kernels(spec, device, 0, plan);
   return plan;
 }
 

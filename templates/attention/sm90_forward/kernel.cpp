@@ -104,6 +104,7 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
     }
   }
   for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::site_warp_rejections(config)) reasons.push_back(std::move(reason));
   // A tile knows where its rows of q are, and not where those of k begin.
   if (const Operand* const read = find_read_rows(spec.operands()); read && spec.query_rows() != QueryRows::kAll) {
     reasons.push_back({"operand", fmt::format("{} reads {} in the score; allowed: with all rows of each sequence in q",

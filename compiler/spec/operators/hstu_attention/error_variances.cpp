@@ -162,6 +162,11 @@ class Errors {
                            square(units_.arithmetic) * (square(std::max(std::abs(at.slope), at.slope_by_rounding)) + 1);
     return {at.slope, change / square(kReach) + rounded + kGrid};
   }
+  // What a pair adds to the element that a site reads. It may follow from dS as it is stored.
+  Estimate site_term(const Estimate& product, const ScoreFormula::Site& site, double factor) const {
+    const bool of_row = x_.score.operands()[site.operand].kind == &row_kind();
+    return of_row || !x_.score.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
+  }
   // The product of dP, the derivative and alpha, whichever two are multiplied first.
   Estimate slope(const Estimate& dp, const Estimate& derivative) const {
     const Estimate product = scaled(dp * derivative, x_.alpha);
@@ -217,7 +222,8 @@ class SharedSums {
 // multiples of a step, which is this part of the largest.
 class OwnTerms {
  public:
-  OwnTerms(SharedSums& sums, bool in_steps) : sums_(sums), counts_(in_steps ? sums.size() : 0) {}
+  OwnTerms(SharedSums& sums, bool in_steps, double step)
+      : sums_(sums), step_(step), counts_(in_steps ? sums.size() : 0) {}
 
   void add(size_t element, const Estimate& term) {
     sums_.add(element, term);
@@ -226,14 +232,14 @@ class OwnTerms {
     ++counts_[element];
   }
   void finish() {
-    constexpr double kStep = 0x1p-17;
     for (size_t i = 0; i < counts_.size(); ++i) {
-      if (counts_[i] > 0) sums_.add_steps(i, counts_[i], kStep * largest_);
+      if (counts_[i] > 0) sums_.add_steps(i, counts_[i], step_ * largest_);
     }
   }
 
  private:
   SharedSums& sums_;
+  double step_;
   std::vector<double> counts_;
   double largest_ = 0;
 };
@@ -269,7 +275,9 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
   std::vector<OwnTerms> own;
-  for (size_t o = 0; o < y.own->size(); ++o) own.emplace_back((*y.own)[o], x.score.operands()[o].kind != &row_kind());
+  const double step = x.score.sites_add_to_x() ? 0x1p-13 : 0x1p-17;  // site_warps.cuh, table_scatter.cuh
+  for (size_t o = 0; o < y.own->size(); ++o)
+    own.emplace_back((*y.own)[o], x.score.operands()[o].kind != &row_kind(), step);
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t row = rows.first + i;
     const double* const q = x.q + x.place(row, head, attn_dim);
@@ -293,7 +301,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       for (const ScoreFormula::Site& site : x.score.sites()) {
         const int64_t element = x.score.element(site, pair);
         if (element < 0) continue;
-        const Estimate term = scaled(dp * errors.site_slope(site, s, pair), factor);
+        const Estimate term = errors.site_term(dp * errors.site_slope(site, s, pair), site, factor);
         own[site.operand].add(static_cast<size_t>(element),
                               {term.value, term.variance + square(units.arithmetic * term.value)});
       }

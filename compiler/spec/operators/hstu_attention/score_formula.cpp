@@ -5,6 +5,7 @@
 
 #include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/score_sites.h"
 
 namespace hstujit {
 
@@ -52,7 +53,8 @@ ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha, std:
       formula_(parse_score(params.score, operands_).value(), 0),
       q_heads_(static_cast<double>(params.heads)),
       alpha_(alpha),
-      may_jump_(!is_named_score(params.score) && formula_.bends()) {
+      may_jump_(!is_named_score(params.score) && formula_.bends()),
+      sites_add_to_x_(hstujit::sites_add_to_x(formula_.expression(), operands_)) {
   const Expression& score = formula_.expression();
   for (const Expression::Node& node : score.nodes()) {
     if (node.op != Operator::kRead) continue;

@@ -36,6 +36,8 @@ class ScoreFormula {
   };
   const std::vector<Operand>& operands() const { return operands_; }
   const std::vector<Site>& sites() const { return sites_; }
+  // sites_add_to_x() of score_sites.h.
+  bool sites_add_to_x() const { return sites_add_to_x_; }
   // As above, with derivatives with respect to what the site reads.
   FormulaPoint at(const Site& site, double x, const ScorePlace& place, FormulaDetail detail) const {
     return at(site.formula, x, place, detail);
@@ -58,7 +60,7 @@ class ScoreFormula {
   Formula formula_;
   double q_heads_, alpha_;
   std::vector<Site> sites_;
-  bool may_jump_;
+  bool may_jump_, sites_add_to_x_;
 };
 
 }  // namespace hstujit

@@ -23,20 +23,21 @@ constexpr int kResidentBlocks = 2;
 
 class Kernels {
  public:
-  Kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan)
+  Kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan)
       : spec_(spec),
         device_(device),
         params_(spec.params()),
         signature_(spec.signature(Direction::kBackward)),
         sums_(spec.operands()),
+        site_warps_(site_warps),
         plan_(plan) {}
 
   void add() {
     const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
     const auto& operands = spec_.operands();
     const bool slopes = std::ranges::any_of(operands, &Operand::has_slopes);
-    if (!bias && !scale && !slopes && sums_.count() == 0) return;
-    add_operands();
+    const bool sites = sums_.count() > 0 && site_warps_ == 0;
+    if (bias || scale || slopes || sites) add_operands();
     for (const Operand& operand : operands) {
       if (operand.has_slopes()) add_row_gradient(operand);
     }
@@ -48,7 +49,8 @@ class Kernels {
         add_kernel("add_row_sums", kSumThreads, {constant_factor(1)});
       }
     }
-    if (sums_.count() > 0) add_site_gradients();
+    if (sites) add_site_gradients();
+    if (site_warps_ > 0) add_site_sums(plan_.persistent_blocks * site_warps_);
   }
 
  private:
@@ -81,7 +83,12 @@ class Kernels {
     const int64_t fit = device_.multiprocessor_shared_memory() / (kernel.shared_memory + kReservedSharedMemory);
     kernel.resident_blocks = static_cast<int>(std::clamp<int64_t>(fit, 1, kResidentBlocks));
     kernel.max_blocks = device_.sm_count * kernel.resident_blocks;
-    const GridFactor bytes = constant_factor(kernel.max_blocks * sums_.count() * static_cast<int64_t>(sizeof(float)));
+    add_site_sums(kernel.max_blocks);
+  }
+
+  // Adds up what is in so many places of the workspace: of CTAs, or of their warps.
+  void add_site_sums(int64_t places) {
+    const GridFactor bytes = constant_factor(places * sums_.count() * static_cast<int64_t>(sizeof(float)));
     add_workspace_region("site_sums", "float*", {{bytes}, false}, plan_);
     add_workspace_region("site_blocks", "int*", {{constant_factor(sizeof(int32_t))}, false}, plan_);
     add_kernel("add_site_sums", kSumThreads, {constant_factor(ceil_div(sums_.count(), int64_t{kSumThreads}))});
@@ -115,13 +122,14 @@ class Kernels {
   const HstuAttentionParams& params_;
   const Signature signature_;
   const OperandSums sums_;
+  const int64_t site_warps_;
   LaunchPlan& plan_;
 };
 
 }  // namespace
 
-void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan) {
-  Kernels(spec, device, plan).add();
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan) {
+  Kernels(spec, device, site_warps, plan).add();
 }
 
 std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device) {

@@ -11,7 +11,9 @@ namespace hstujit {
 
 // Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
 // and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.
-void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, LaunchPlan& plan);
+// With `site_warps` the kernel of the plan has such warps in each CTA, which leave sums of what the score reads
+// (AttentionConfig::site_warps).
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan);
 
 // Why they cannot run on the device.
 std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device);
