@@ -25,7 +25,7 @@ namespace {
 // Order of printing.
 constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns, kMaskRows,
                                                 kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad,
-                                                kScoreGradX};
+                                                kScoreGradX,  kScoreValue,     kScoreOfValue};
 
 std::string header(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
   return fmt::format(
@@ -144,10 +144,11 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   const std::string& body = own.body;
   const nlohmann::ordered_json parameters = spec.to_json();
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
-  HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
-                           flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + constant_names(parameters) +
-                                                constant_names(nlohmann::ordered_json::parse(key_text(config))) + body + scores));
+  HSTUJIT_ASSIGN_OR_RETURN(
+      const FlatTemplate flat,
+      flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
+                       wrappers + "\n" + constant_names(parameters) +
+                           constant_names(nlohmann::ordered_json::parse(key_text(config))) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;

@@ -6,10 +6,46 @@
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/mask_functions.h"
 #include "compiler/ir/ops.h"
+#include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/bound_mask.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/shared_value.h"
 
 namespace hstujit {
+
+namespace {
+
+// score_value and score_of_value, beside a score whose arguments are `of_score`.
+void build_split_score(mlir::ModuleOp module, const SplitScore& split, const ScoreArguments& of_score,
+                       llvm::ArrayRef<llvm::StringRef> scalars) {
+  mlir::OpBuilder builder(module.getContext());
+  const mlir::Location location = builder.getUnknownLoc();
+  const auto build = [&](llvm::StringRef name, const Expression& expression, bool takes_value) {
+    llvm::SmallVector<llvm::StringRef> names = {"x", "row", "col", "n", kTargetsArgument, "head"};
+    llvm::SmallVector<mlir::Type> types = {builder.getF32Type()};
+    types.append(names.size() - 1, builder.getIndexType());
+    llvm::append_range(names, scalars);
+    if (takes_value) names.push_back(kSharedValue);
+    types.append(names.size() - types.size(), builder.getF32Type());
+    builder.setInsertionPointToEnd(module.getBody());
+    auto function = create_region_function(builder, location, name,
+                                           builder.getFunctionType(types, builder.getF32Type()), names, {"y"});
+    mlir::Block* const body = function.addEntryBlock();
+    builder.setInsertionPointToStart(body);
+    ScoreArguments arguments = of_score;
+    const auto argument = [&](unsigned i) -> mlir::Value { return body->getArgument(i); };
+    arguments.x = argument(0), arguments.row = argument(1), arguments.col = argument(2), arguments.n = argument(3);
+    arguments.t = argument(4), arguments.head = argument(5);
+    for (unsigned i = hstu::AttentionOp::kFirstScalar; i < names.size(); ++i)
+      arguments.scalars[names[i].str()] = argument(i);
+    Ops ops(builder, location);
+    mlir::func::ReturnOp::create(builder, location, build_score(ops, expression, of_score.heads, arguments));
+  };
+  build(kScoreValue, split.value, false);
+  build(kScoreOfValue, split.rest, true);
+}
+
+}  // namespace
 
 Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& spec, const ScoreBuilder& given) {
   const HstuAttentionParams& params = spec.params();
@@ -52,6 +88,8 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
                   fmt::format("score {} has no IR: {}", params.score, expression.status().message()));
   }
   yield(build_score(ops, *expression, params.heads, arguments));
+  if (const std::optional<SplitScore> split = split_score(*expression, spec.operands()))
+    build_split_score(*module, *split, arguments, scalars);
   return module;
 }
 

@@ -31,11 +31,14 @@ mlir::func::FuncOp create_region_function(mlir::OpBuilder& builder, mlir::Locati
 }
 
 bool is_pair_argument(mlir::BlockArgument argument) {
-  return is_of_score(argument) && argument.getArgNumber() > 0 && !is_launch_scalar(argument);
+  return is_of_score(argument) && argument.getArgNumber() > 0 &&
+         argument.getArgNumber() < hstu::AttentionOp::kFirstScalar;
 }
 
 bool is_launch_scalar(mlir::BlockArgument argument) {
-  return is_of_score(argument) && argument.getArgNumber() >= hstu::AttentionOp::kFirstScalar;
+  if (!is_of_score(argument) || argument.getArgNumber() < hstu::AttentionOp::kFirstScalar) return false;
+  auto function = mlir::cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+  return function.getName() != kScoreOfValue || argument.getArgNumber() + 1 < function.getNumArguments();
 }
 
 std::string score_slope(llvm::StringRef operand, bool of_column) {

@@ -18,6 +18,9 @@ inline constexpr llvm::StringLiteral kMaskColumnBits = "mask_column_bits";
 inline constexpr llvm::StringLiteral kScore = "score";
 inline constexpr llvm::StringLiteral kScoreGrad = "score_grad";
 inline constexpr llvm::StringLiteral kScoreGradX = "score_grad_x";  // with the derivative with respect to alpha * x
+inline constexpr llvm::StringLiteral kScoreValue = "score_value";   // what all heads have in common (shared_value.h)
+inline constexpr llvm::StringLiteral kScoreOfValue =
+    "score_of_value";                                              // the score, which takes that behind its scalars
 inline constexpr llvm::StringLiteral kScoreSlope = "score_slope";  // what names of score_slope() begin with
 inline constexpr llvm::StringLiteral kScoreEntry = "score_entry";  // and those of score_entry()
 inline constexpr llvm::StringLiteral kScoreShare = "score_share";  // and those of score_share()
@@ -53,7 +56,8 @@ std::string score_slope(llvm::StringRef operand, size_t site);
 std::string score_entry(llvm::StringRef operand, size_t site);
 
 // The name of what score_slope() of a site is over the derivative with respect to alpha * x: a number that does not
-// depend on x. There are such functions, and score_grad_x, where all sites add to x (sites_add_to_x() of score_sites.h).
+// depend on x. There are such functions, and score_grad_x, where all sites add to x (sites_add_to_x() of
+// score_sites.h).
 std::string score_share(llvm::StringRef operand, size_t site);
 
 // Whether the functions of the module's mask, where it has some, take each sequence's number of contexts, behind t.

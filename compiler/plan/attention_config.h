@@ -16,6 +16,7 @@ struct AttentionConfig {
   static constexpr int64_t kMaxConsumers = 7;     // warpgroups of a CTA of 1024 threads beside the one that loads
   static constexpr int64_t kMaxWarps = 32;        // of such a CTA
   static constexpr int64_t kMaxBlocksPerSm = 32;  // resident on a multiprocessor
+  static constexpr int64_t kMaxHeadCluster = 8;   // the largest cluster of every GPU
   static constexpr int64_t kMaxSiteWarps = 2;     // of the producer's warpgroup, those that have nothing else to do
 
   int64_t block_m = 0;    // rows of a tile
@@ -28,11 +29,12 @@ struct AttentionConfig {
   // "per_sequence": a CTA has all tiles of a (sequence, head); resident ones of sm90, each of which takes the next, and
   // one for each, or for each of its roles, of sm80.
   std::string schedule = "grid";
-  int64_t blocks_per_sm = 1;        // resident CTAs the kernel is compiled for
-  bool ping_pong = false;           // sm90: ping-pong scheduling of the consumer warpgroups
-  bool split_kv = false;            // sm90: the columns of a tile are split over a cluster of CTAs (see ClusterPlan)
-  bool pack_sequences = false;      // sm90: a tile has rows of consecutive sequences
-  int64_t site_warps = 0;           // sm90 backward: warps that add up gradients of tables, heads and scalars (0: kernels)
+  int64_t blocks_per_sm = 1;    // resident CTAs the kernel is compiled for
+  bool ping_pong = false;       // sm90: ping-pong scheduling of the consumer warpgroups
+  bool split_kv = false;        // sm90: the columns of a tile are split over a cluster of CTAs (see ClusterPlan)
+  bool pack_sequences = false;  // sm90: a tile has rows of consecutive sequences
+  int64_t head_cluster = 1;     // sm90 forward: CTAs of a cluster, each with another head, that share values of pairs
+  int64_t site_warps = 0;       // sm90 backward: warps that add up gradients of tables, heads and scalars (0: kernels)
   std::string activation = "mufu";  // how the score's transcendental is computed: "mufu", "accurate"
 
   bool operator==(const AttentionConfig&) const = default;
@@ -50,6 +52,7 @@ struct AttentionConfig {
         field("ping_pong", &C::ping_pong, "ping-pong scheduling"),
         field("split_kv", &C::split_kv, "split-KV over a cluster of CTAs"),
         field("pack_sequences", &C::pack_sequences, "rows of consecutive sequences in a tile"),
+        field("head_cluster", &C::head_cluster, "CTAs that share what all heads have in common", 1, kMaxHeadCluster),
         field("site_warps", &C::site_warps, "warps that sum gradients of tables, heads and scalars", 0, kMaxSiteWarps),
         field("activation", &C::activation, "score arithmetic").one_of("mufu accurate"));
   }

@@ -181,6 +181,12 @@ void arrive(unsigned address, unsigned bytes) { arrive_at(barrier_at(address), b
 
 void arrive_at_cluster(unsigned address) { arrive_at(barrier_of_cluster(address), 0); }
 
+void count_bytes(unsigned address, unsigned bytes) {
+  Barrier& barrier = barrier_of_cluster(address);
+  barrier.bytes -= bytes;
+  barrier.complete_if_done();
+}
+
 void wait_barrier(unsigned address, unsigned phase) {
   const Barrier& barrier = barrier_at(address);
   wait_until([&barrier, phase] { return (barrier.phase & 1) != phase; });

@@ -13,6 +13,7 @@ namespace emulation {
 void init_barrier(unsigned address, unsigned arrivals);
 void arrive(unsigned address, unsigned bytes);
 void arrive_at_cluster(unsigned address);
+void count_bytes(unsigned address, unsigned bytes);  // of a copy to the memory of a block of the cluster
 void wait_barrier(unsigned address, unsigned phase);
 void sync_named(int id, unsigned threads);
 void arrive_named(int id, unsigned threads);  // without waiting
@@ -121,6 +122,10 @@ inline void mbarrier_arrive_expect_tx_by_warp(u32 barrier, u32 bytes) {
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
 inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
+inline void st_async_float4(u32 address, const float4& value, u32 barrier) {
+  *reinterpret_cast<float4*>(emulation::cluster_at(address, sizeof(float4))) = value;
+  emulation::count_bytes(barrier, sizeof(float4));
+}
 #include "common/schedule/cluster_partials.cuh"
 #include "common/schedule/release.cuh"
 inline void named_barrier_sync(int id, int threads) { emulation::sync_named(id, static_cast<unsigned>(threads)); }

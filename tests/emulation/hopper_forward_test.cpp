@@ -45,6 +45,29 @@ TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {
   check_that_senseless_indices_stay_in_bounds(Direction::kForward, shared_tile(64, 2), 2);
 }
 
+// CTAs of a cluster, each with another head, share what all heads have in common.
+TEST(EmulatedHopper, ClustersOfHeads) {
+  const Json masks[] = {{{"num_targets", true}, {"contextual_seq_len", 6}},
+                        {{"causal", false}, {"max_attn_len", 9}},
+                        {{"sla_k1", 12}, {"sla_k2", 3}, {"attn_scale", "rows"}},
+                        {{"num_contexts", true}}};
+  const Json scores[] = {
+      {{"operands", "ts: row(int64), pos: table(99), age: table(9)"},
+       {"score", "silu(x + pos[col - row + 49] + age[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"}},
+      {{"operands", "ts: row(int32), slope: head"},
+       {"score", "silu(x - 0.01 * slope * (row - col)) + pow(1.0 + abs(ts[row] - ts[col]), -0.5)"}}};
+  size_t number = 0;
+  for (const Json& score : scores) {
+    for (const Json& mask : masks) {
+      KernelConfig config = forward_tile(2, number % 2 == 0 ? 64 : 96, 2);
+      config.attention().head_cluster = number % 2 == 0 ? 2 : 4;
+      config.attention().ping_pong = number % 3 == 0;
+      check(with(with(score, mask), {{"heads", 4}, {"dtype", "bf16"}}), config);
+      ++number;
+    }
+  }
+}
+
 TEST(EmulatedHopper, ClustersOfTheLastRows) {
   KernelConfig config = forward_tile(1, 64, 2);
   Lengths lengths = hopper_lengths(true);

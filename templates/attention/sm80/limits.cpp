@@ -42,6 +42,10 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   if (config.pack_sequences) {
     reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, this template has no packed tiles"});
   }
+  if (config.head_cluster > 1) {
+    reasons.push_back({"head_cluster", fmt::format("head_cluster {}; allowed: 1, this template's CTAs form no clusters",
+                                                   config.head_cluster)});
+  }
   if (config.site_warps > 0) {
     reasons.push_back({"site_warps", fmt::format("site_warps {}; allowed: 0, all warps of this template multiply",
                                                  config.site_warps)});

@@ -64,6 +64,10 @@ std::vector<Rejection> backward_rejections(const AttentionConfig& config) {
   if (config.split_kv) {
     reasons.push_back({"split_kv", "split_kv true; allowed: false, this template's CTAs form no clusters"});
   }
+  if (config.head_cluster > 1) {
+    reasons.push_back({"head_cluster", fmt::format("head_cluster {}; allowed: 1, this template's CTAs form no clusters",
+                                                   config.head_cluster)});
+  }
   return reasons;
 }
 

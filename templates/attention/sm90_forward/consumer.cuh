@@ -9,6 +9,7 @@
 #include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_forward/packed_consumer.cuh"
+#include "attention/sm90_forward/shared_values.cuh"  // where kHeadCluster
 #include "attention/sm90_forward/split_kv.cuh"
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"
@@ -20,9 +21,17 @@ template <class Spec, class Config, class Params>
 class Consumer {
  public:
   __device__ __forceinline__ Consumer(Shared<Config>& shared, const Params& params)
-      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
+#ifdef kHeadCluster
+      : shared_(shared),
+        params_(params),
+        warpgroup_(threadIdx.x / kWarpgroup),
+        values_(shared, threadIdx.x / kWarpgroup){}
+#else
+      : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {
+  }
+#endif
 
-  __device__ __forceinline__ void run() {
+        __device__ __forceinline__ void run() {
     if (Config::kPingPong && warpgroup_ == Config::kConsumers - 1) warp_scheduler_barrier_arrive();
     while (true) {
       // No product is pending here.
@@ -193,9 +202,23 @@ class Consumer {
           return pair_of(i, tile_.row0 + thread_row(), thread_column());
         }
       };
+#ifdef kHeadCluster
+      if (i % 4 == 0) load_values(i / 4);
+      scores_[i] = score_of_value(scores_[i], value_of(i), at, params_);
+#else
       scores_[i] = score(scores_[i], at, params_);
+#endif
     }
   }
+
+#ifdef kHeadCluster
+  // Loads the values of accumulators [4 * group, 4 * group + 4).
+  __device__ __forceinline__ void load_values(int group) { value_ = values_.get(group); }
+  __device__ __forceinline__ float value_of(int i) const {
+    const float values[4] = {value_.x, value_.y, value_.z, value_.w};
+    return values[i % 4];
+  }
+#endif
 
   __device__ __forceinline__ void activate_scores_under_mask() {
     int row = tile_.row0 + thread_row();
@@ -209,7 +232,12 @@ class Consumer {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const auto at = [=] { return pair_of(i, row, column); };
+#ifdef kHeadCluster
+      if (i % 4 == 0) load_values(i / 4);
+      const float y = score_of_value(scores_[i], value_of(i), at, params_);
+#else
       const float y = score(scores_[i], at, params_);
+#endif
       scores_[i] = mask.valid(i) ? y : 0.0f;
     }
   }
@@ -236,6 +264,9 @@ class Consumer {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     add_bias();
+#ifdef kHeadCluster
+    values_.wait();
+#endif
     if (kv_tile_.flags & MovingTileInfo::full(warpgroup_)) {
       activate_scores();
     } else if constexpr (Config::kPackSequences) {
@@ -243,6 +274,9 @@ class Consumer {
     } else {
       activate_scores_under_mask();
     }
+#ifdef kHeadCluster
+    values_.release();
+#endif
   }
 
   // The accumulator layout of S is the register-operand layout of P.
@@ -396,6 +430,10 @@ class Consumer {
   Shared<Config>& shared_;
   const Params& params_;
   const int warpgroup_;
+#ifdef kHeadCluster
+  ValueReader<Config> values_;
+  float4 value_;  // of four accumulators
+#endif
   PipelineState<Config::kQueryStages> query_;
   PipelineState<Config::kStages> pipeline_;
   int pending_rows_ = 0;       // rows of the pending KV tile that belong to the sequence; may exceed the KV tile

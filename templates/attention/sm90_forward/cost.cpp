@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/shared_value.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/tile_counts.h"
 #include "templates/attention/sm90/limits.h"
@@ -53,11 +55,21 @@ double squared_deviations(const std::vector<double>& values) {
   return total;
 }
 
+// What a CTA of a cluster computes of the score's instructions, where these share a value.
+double share_of_own_work(const HstuAttentionParams& params, const AttentionConfig& config) {
+  if (config.head_cluster == 1) return 1;
+  const std::optional<SplitScore> split = split_score(params);
+  if (!split) return 1;
+  const double own = score_work(split->rest) + score_work(split->value) / static_cast<double>(config.head_cluster);
+  return std::min(1.0, own / score_work(params));
+}
+
 TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
                    int64_t batch, const ForwardCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = timed_resident_ctas(config);
-  const auto [tensor, activation] = kv_tile_work(params, config.block_n);
+  const auto [tensor, all] = kv_tile_work(params, config.block_n);
+  const double activation = all * share_of_own_work(params, config);
   const double chain = costs.chain * (tensor + activation);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.

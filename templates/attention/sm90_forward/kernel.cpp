@@ -4,6 +4,7 @@
 #include <span>
 
 #include "compiler/plan/typed_skeleton.h"
+#include "compiler/spec/operators/hstu_attention/shared_value.h"
 #include "compiler/support/text.h"
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/sm90/limits.h"
@@ -65,6 +66,20 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     }
   }
   if (delta) return configs;
+  if (split_score(spec.params())) {
+    for (const int64_t head_cluster : {2, 4, 8}) {
+      if (spec.params().heads % head_cluster != 0) continue;
+      for (const int64_t block_n : {128, 96, 64}) {
+        for (const int64_t stages : {2, 3, 4}) {
+          for (const bool ping_pong : {false, true}) {
+            configs.push_back(sm90::tile_config(2, block_n, stages, 1));
+            configs.back().head_cluster = head_cluster;
+            configs.back().ping_pong = ping_pong;
+          }
+        }
+      }
+    }
+  }
   for (const int64_t blocks_per_sm : {1, 2, 3, 4}) {
     for (const int64_t block_n : {64, 128}) {
       for (const int64_t stages : {2, 3, 4}) {
@@ -78,6 +93,23 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     }
   }
   return configs;
+}
+
+// Why the CTAs of a cluster cannot share what all heads have in common; empty where they can, or do not.
+std::vector<Rejection> head_cluster_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
+  if (config.head_cluster == 1) return {};
+  std::vector<Rejection> reasons;
+  const auto refuse = [&](std::string_view why) {
+    reasons.push_back({"head_cluster", fmt::format("head_cluster {}; allowed: 1, {}", config.head_cluster, why)});
+  };
+  if (spec.params().heads % config.head_cluster != 0)
+    refuse(fmt::format("or a divisor of the {} heads", spec.params().heads));
+  if (!split_score(spec.params())) refuse("the score reads nothing that is worth it and the same for all heads");
+  if (spec.query_rows() != QueryRows::kAll) refuse(fmt::format("q of {} has few rows", spec.op()));
+  if (config.schedule != "grid" || config.split_kv || config.pack_sequences || config.consumers == 1 ||
+      config.blocks_per_sm > 1)
+    refuse("or several consumers, schedule grid and one CTA on a multiprocessor");
+  return reasons;
 }
 
 std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
@@ -110,6 +142,7 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
     reasons.push_back({"operand", fmt::format("{} reads {} in the score; allowed: with all rows of each sequence in q",
                                               spec.op(), read->name)});
   }
+  for (Rejection& reason : head_cluster_rejections(spec, config)) reasons.push_back(std::move(reason));
   if (!reasons.empty()) return reasons;
   const Resources resources(spec, config);
   if (config.split_kv && !resources.partial_fits) {
@@ -137,11 +170,13 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
   const Signature signature = spec.signature(Direction::kForward);
 
   LaunchPlan plan;
-  plan.kernel_name = fmt::format(
-      "{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}{}", attention_kernel_prefix(spec), to_string(params.dtype),
-      params.attn_dim, params.hidden_dim, config.block_m, config.block_n, config.stages, config.schedule,
-      config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "", config.split_kv ? "_split_kv" : "",
-      config.pack_sequences ? "_packed" : "", config.activation == "mufu" ? "" : "_" + config.activation);
+  plan.kernel_name =
+      fmt::format("{}_forward_sm90_{}_qk{}_v{}_m{}_n{}_s{}_{}{}{}{}{}{}{}", attention_kernel_prefix(spec),
+                  to_string(params.dtype), params.attn_dim, params.hidden_dim, config.block_m, config.block_n,
+                  config.stages, config.schedule, config.blocks_per_sm, config.ping_pong ? "_ping_pong" : "",
+                  config.split_kv ? "_split_kv" : "", config.pack_sequences ? "_packed" : "",
+                  config.head_cluster > 1 ? fmt::format("_heads{}", config.head_cluster) : "",
+                  config.activation == "mufu" ? "" : "_" + config.activation);
   plan.threads = static_cast<int>(resources.threads);
   plan.shared_memory = resources.shared_bytes;
   plan.resident_blocks = static_cast<int>(config.blocks_per_sm);
@@ -164,6 +199,7 @@ LaunchPlan Sm90Forward::launch_plan(const Spec& spec, const Config& config, cons
                     .argument = find_argument(signature, "max_seq_len"),
                     .min = sm90::kMinSplitTiles * config.block_n};
   }
+  plan.fixed_cluster = config.head_cluster;
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   return plan;
 }

@@ -35,7 +35,11 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
+#ifdef kHeadCluster
+  using Memory = SharedWithValues<Config>;
+#else
   using Memory = KernelShared<Config>;
+#endif
   static_assert(sizeof(Memory) <= Config::kSharedBytes && Config::kSharedBytes - sizeof(Memory) < 128,
                 "the host side and the template disagree on shared memory");
   Memory& shared = *reinterpret_cast<Memory*>(shared_bytes);
@@ -49,6 +53,10 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     prefetch_tensormap(params.k_tail_map);
     prefetch_tensormap(params.v_tail_map);
     init_barriers(shared);
+#ifdef kHeadCluster
+    init_values(shared);
+    fence_mbarrier_init();
+#endif
     if constexpr (Config::kSplit) shared.tile[0].head = -1;
   }
   if constexpr (Config::kSchedulePersistent && !Config::kPackSequences) {
@@ -58,6 +66,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     fence_proxy_async();
   }
   __syncthreads();
+#ifdef kHeadCluster
+  cluster_sync();  // no CTA arrives at a barrier of another one before that is set up
+#endif
 
   // Consumers come first, so that each of them is an aligned warpgroup.
   constexpr int kProducerWarp = Config::kConsumers * kWarpgroup / 32;
@@ -67,6 +78,10 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
       if (warp == kProducerWarp) Producer<Loads::kQueriesAndKeys, Spec, Config, Params>(shared, params).run();
       if (warp == kProducerWarp + 1) Producer<Loads::kValues, Spec, Config, Params>(shared, params).run();
       if (warp == kProducerWarp + 2) zero_tails(shared);
+#ifdef kHeadCluster
+      constexpr int kValueWarp = kProducerWarp + kWarpgroup / 32;
+      if (warp >= kValueWarp) ValueWarp<Spec, Config, Params>(shared, params, warp - kValueWarp).run();
+#endif
     } else {
       setmaxnreg_inc<Config::kConsumerRegisters>();
       Consumer<Spec, Config, Params>(shared, params).run();
@@ -80,6 +95,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   } else {
     Consumer<Spec, Config, Params>(shared, params).run();
   }
+#ifdef kHeadCluster
+  cluster_sync_reads();  // no CTA ends while others write to its shared memory, or arrive at its barriers
+#endif
   if constexpr (Config::kSplit) {
     if (cluster_blocks() > 1) {
       cluster_sync();

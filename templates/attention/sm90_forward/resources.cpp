@@ -9,11 +9,17 @@
 
 namespace hstujit::sm90 {
 
+namespace {
+
+constexpr int64_t kValueStages = 2;  // as in shared_values.cuh
+
+}  // namespace
+
 Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const HstuAttentionParams& params = spec.params();
   const bool persistent = config.schedule == "persistent";
-  const bool producer_warpgroup = config.consumers > 1;
-  threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32);
+  const bool producer_warpgroup = config.consumers > 1, shares_values = config.head_cluster > 1;
+  threads = 128 * config.consumers + (producer_warpgroup ? 128 : 32) + (shares_values ? 128 : 0);
   qk_tiles = ceil_div(params.attn_dim, kTileColumns);
   pv_tiles = ceil_div(params.hidden_dim, kTileColumns);
   const bool sorts = persistent && !config.pack_sequences;
@@ -37,6 +43,9 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
     int64_t bytes = small + schedule;
     // PackedTile: PackedRow (16) for each row, and 12 bytes, padded to 16.
     if (config.pack_sequences) bytes = round_up(bytes, int64_t{16}) + queries * (16 * config.block_m + 16);
+    // ValueRing of each consumer warpgroup: values, and barriers of 8 bytes.
+    if (shares_values)
+      bytes = round_up(bytes, int64_t{16}) + config.consumers * kValueStages * (config.block_n * 64 * 4 + 16);
     return queries * query + config.stages * stage + round_up(bytes, int64_t{128});
   };
   const auto resident = [&](int64_t bytes) { return resident_bytes(bytes, config.blocks_per_sm); };
@@ -46,8 +55,9 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
 
   consumer_registers = even_registers(threads, config.blocks_per_sm);
   if (producer_warpgroup) {
-    producer_registers = 56;
-    consumer_registers = consumer_share(consumer_registers, config.consumers, producer_registers);
+    producer_registers = shares_values ? 72 : 56;  // found by compiling: values of pairs take more than loads do
+    consumer_registers =
+        consumer_share(consumer_registers, config.consumers, producer_registers, shares_values ? 2 : 1);
   }
   // S and O accumulators, P as packed pairs, addresses and loop state. What is added was found by compiling: it keeps
   // out configs that were seen to spill. Four CTAs, of heads of 32, get by with less.

@@ -7,9 +7,9 @@
 // all others, or before the others of their sequence where a list is not sorted. "persistent": the grid fills the GPU
 // once and each CTA walks its share of a static list: see tile_schedule.cuh.
 #pragma once
+#include "attention/schedule/tile_schedule.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm90_forward/shared.cuh"
-#include "attention/schedule/tile_schedule.cuh"
 #include "common/ptx/cluster.cuh"
 #include "common/regions.cuh"
 
@@ -47,8 +47,15 @@ class TileScheduler {
   __device__ __forceinline__ bool only_tile(Tile& tile, Sequence& sequence) {
     if (round_++ > 0) return false;
     const int tiles = ceil_div(params_.max_query_rows, Config::kBlockM);
+#ifdef kHeadCluster
+    // A work tile is the same tile of as many heads as the cluster has CTAs.
+    constexpr int kHeadGroups = Spec::kHeads / Config::kHeadCluster;
+    const i64 work_tile = cluster_index();
+    const i64 pairs = static_cast<i64>(kHeadGroups) * batch_;
+#else
     const i64 work_tile = Config::kSplit ? cluster_index() : blockIdx.x;
     const i64 pairs = static_cast<i64>(Spec::kHeads) * batch_;
+#endif
     const bool is_long = Config::kLongTileFirst && work_tile < pairs;
     i64 pair;
     if (is_long) {
@@ -61,9 +68,18 @@ class TileScheduler {
       tile.row_tile = tiles - 1 - kLongLast - static_cast<int>(rest - pair * others);
     }
     if (pair >= pairs) return false;
+#ifdef kHeadCluster
+    tile.head = static_cast<int>(pair % kHeadGroups) * Config::kHeadCluster + static_cast<int>(cluster_rank());
+    sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / kHeadGroups));
+#else
     tile.head = static_cast<int>(pair % Spec::kHeads);
     sequence = sequence_of<Spec, Config>(params_, static_cast<int>(pair / Spec::kHeads));
+#endif
+#ifdef kHeadCluster
+    if constexpr (Spec::Bias::kHeads > 0) tile.sequence = static_cast<int>(pair / kHeadGroups);
+#else
     if constexpr (Spec::Bias::kHeads > 0) tile.sequence = static_cast<int>(pair / Spec::kHeads);
+#endif
     const int rows = sequence.rows - sequence.query_begin;
     if (kLongLast && is_long) tile.row_tile = max(ceil_div(rows, Config::kBlockM) - 1, 0);
     // The sequence's last tile, where that is the long one, is none of the others.

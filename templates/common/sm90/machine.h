@@ -28,10 +28,10 @@ inline int64_t even_registers(int64_t threads, int64_t blocks) {
   return std::min(kMaxRegisters, kRegisterFile / (4 * 32 * partition_warps) / 8 * 8);
 }
 
-// Registers that setmaxnreg can give the threads of each consumer warpgroup where those of a warpgroup of producers
-// keep `producer` of `even` registers.
-inline int64_t consumer_share(int64_t even, int64_t consumers, int64_t producer) {
-  return std::min(kMaxRegisters, (even * (consumers + 1) - producer) / consumers / 8 * 8);
+// Registers that setmaxnreg can give the threads of each consumer warpgroup where those of `producers` warpgroups keep
+// `producer` of `even` registers.
+inline int64_t consumer_share(int64_t even, int64_t consumers, int64_t producer, int64_t producers = 1) {
+  return std::min(kMaxRegisters, (even * (consumers + producers) - producer * producers) / consumers / 8 * 8);
 }
 
 }  // namespace hstujit::sm90

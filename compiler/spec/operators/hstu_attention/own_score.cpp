@@ -75,23 +75,6 @@ bool is_not_negative(const Expression& score, int number) {
   }
 }
 
-// A small power is a product, and the root of one; of a positive number it is two to some number of times its
-// logarithm.
-double instructions_of(const Expression& score, const Expression::Node& node) {
-  if (node.op == Operator::kConstant || node.op == Operator::kSymbol) return 0;
-  if (node.function == Function::kPow && score.node(node.operands[1]).op == Operator::kConstant) {
-    const double exponent = score.node(node.operands[1]).number;
-    if (exponent == 0.5 ||
-        (exponent >= 0 && exponent <= 8 && exponent == static_cast<double>(static_cast<int>(exponent))))
-      return 4;
-  }
-  constexpr double kReadInstructions = 5;  // a bound, an address and a load
-  if (node.op == Operator::kRead) return kReadInstructions;
-  if (node.function == Function::kPow && is_positive(score, node.operands[0]))
-    return info_of(Function::kExp).instructions + info_of(Function::kLog2).instructions;
-  return node.op == Operator::kCall ? info_of(node.function).instructions : 1;
-}
-
 }  // namespace
 
 bool is_named_score(std::string_view score) { return find_named(score) != nullptr; }
@@ -175,12 +158,34 @@ bool score_is_finite(const Expression& score) {
   });
 }
 
+// A small power is a product, and the root of one; of a positive number it is two to some number of times its
+// logarithm.
+double score_instructions(const Expression& score, int number) {
+  const Expression::Node& node = score.node(number);
+  if (node.op == Operator::kConstant || node.op == Operator::kSymbol) return 0;
+  if (node.function == Function::kPow && score.node(node.operands[1]).op == Operator::kConstant) {
+    const double exponent = score.node(node.operands[1]).number;
+    if (exponent == 0.5 ||
+        (exponent >= 0 && exponent <= 8 && exponent == static_cast<double>(static_cast<int>(exponent))))
+      return 4;
+  }
+  constexpr double kReadInstructions = 5;  // a bound, an address and a load
+  if (node.op == Operator::kRead) return kReadInstructions;
+  if (node.function == Function::kPow && is_positive(score, node.operands[0]))
+    return info_of(Function::kExp).instructions + info_of(Function::kLog2).instructions;
+  return node.op == Operator::kCall ? info_of(node.function).instructions : 1;
+}
+
 double score_work(const HstuAttentionParams& params) {
   if (is_named_score(params.score)) return 1;
   const Result<Expression> expression = parse_score(params);
-  if (!expression.ok()) return 1;
+  return expression.ok() ? score_work(*expression) : 1;
+}
+
+double score_work(const Expression& score) {
   double instructions = 0;
-  for (const Expression::Node& node : expression->nodes()) instructions += instructions_of(*expression, node);
+  for (int node = 0; node < static_cast<int>(score.nodes().size()); ++node)
+    instructions += score_instructions(score, node);
   return std::max(1.0, instructions / info_of(Function::kSilu).instructions);
 }
 

@@ -38,7 +38,11 @@ bool is_positive(const Expression& score, int node);
 // Whether kernels may get infinities or NaN from it at rows that are not of the sequence.
 bool score_is_finite(const Expression& score);
 
+// Instructions that a kernel has for a node of a score, without those for what it is made of.
+double score_instructions(const Expression& score, int node);
+
 // Instructions of the score over those of silu, at least 1; 1 of a name.
 double score_work(const HstuAttentionParams& params);
+double score_work(const Expression& score);
 
 }  // namespace hstujit
