@@ -65,9 +65,11 @@ bool matches(const LeftOut& left, std::string_view path) {
   return path.starts_with(left.below) && path.ends_with(left.ends);
 }
 
+// A file without comments; a .td as it is.
 struct SourceFile {
-  std::string code;                   // without comments; of a .td all of it
   std::vector<std::string> includes;  // as written
+  std::string own_lines;              // of a template: those that flattening keeps
+  std::string digest;
 };
 
 // The path of `#include "path"`, a line without comments; empty for another line.
@@ -105,8 +107,8 @@ class SourceTree {
       for (fs::recursive_directory_iterator at(root / folder, error), end; !error && at != end; at.increment(error)) {
         const std::string type = at->path().extension();
         if (type != ".h" && type != ".cpp" && type != ".cuh" && type != ".td") continue;
-        HSTUJIT_ASSIGN_OR_RETURN(std::string text, read_file(at->path(), kMaxSourceBytes));
-        tree.files_.emplace(at->path().lexically_relative(root), parse(std::move(text), type == ".td"));
+        HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(at->path(), kMaxSourceBytes));
+        tree.files_.emplace(at->path().lexically_relative(root), parse(type, text));
       }
       if (error) return file_error("list", root / folder, error.value());
     }
@@ -166,34 +168,22 @@ class SourceTree {
     return common;
   }
 
-  // The lines of a template but for those that flattening takes away.
-  std::string own_lines(const std::string& path) const {
-    std::string text;
-    for (const std::string& line : split(files_.find(path)->second.code, '\n')) {
-      if (line.empty() || !included_path(line).empty() || line == "#pragma once") continue;
-      text += line + "\n";
-    }
-    return text;
-  }
-
-  std::string digest_of(const std::string& path) const {
-    const std::string& code = files_.find(path)->second.code;
-    if (path.ends_with(".td")) return sha256_hex(code);
-    std::string text;
-    for (const std::string& line : split(code, '\n')) {
-      const std::string_view include = included_path(line);
-      if (include.empty() || is_of_llvm(include)) text += line + "\n";
-    }
-    return sha256_hex(without_template_paths(text));
-  }
+  const std::string& own_lines(const std::string& path) const { return files_.find(path)->second.own_lines; }
+  const std::string& digest_of(const std::string& path) const { return files_.find(path)->second.digest; }
 
  private:
-  static SourceFile parse(std::string text, bool whole) {
-    SourceFile file{whole ? std::move(text) : without_comments(text), {}};
-    if (whole) return file;
-    for (const std::string& line : split(file.code, '\n')) {
-      if (const std::string_view include = included_path(line); !include.empty()) file.includes.emplace_back(include);
+  static SourceFile parse(std::string_view type, const std::string& text) {
+    if (type == ".td") return {{}, {}, sha256_hex(text)};
+    SourceFile file;
+    std::string lines;
+    for (const std::string& line : split(without_comments(text), '\n')) {
+      const std::string_view include = included_path(line);
+      if (!include.empty()) file.includes.emplace_back(include);
+      if (include.empty() || is_of_llvm(include)) lines += line + "\n";
+      if (type != ".cuh" || line.empty() || !include.empty() || line == "#pragma once") continue;
+      file.own_lines += line + "\n";
     }
+    file.digest = sha256_hex(without_template_paths(lines));
     return file;
   }
 
