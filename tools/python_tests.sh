@@ -30,6 +30,8 @@ cat "$build/python-sources.log"
 [ "$looked" = 0 ] || exit "$looked"
 "$environment/bin/python" -m pip --quiet --disable-pip-version-check install --no-index --no-deps "$wheels"/*.whl
 
+# Debian's ccache has compilers by their names there. Neither the clone nor the folder of a call is part of its keys.
+export PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so

@@ -3,7 +3,7 @@
 import tempfile
 import unittest
 
-from torch_support import torch
+from torch_support import packaged, torch
 
 if torch:
     import torch_cases
@@ -183,15 +183,4 @@ class Compile(unittest.TestCase):
         if torch.__version__ < "2.7":
             self.skipTest("AOTInductor of PyTorch 2.6 gives an operator without its tensors to the dispatcher")
         with tempfile.TemporaryDirectory() as folder:
-            self.assert_agrees(torch._inductor.aoti_load_package(self.packaged(folder + "/layer.pt2")))
-
-    def packaged(self, path):
-        """PyTorch 2.11 finds the names of its arrays by the id of an object that may be gone: then it tries again."""
-        for _ in range(3):
-            try:
-                return torch._inductor.aoti_compile_and_package(self.export(), package_path=path)
-            except Exception as error:
-                if "int_array_" not in str(error):
-                    raise
-                last = error
-        raise last
+            self.assert_agrees(torch._inductor.aoti_load_package(packaged(self.export(), folder + "/layer.pt2")))

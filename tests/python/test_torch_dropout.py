@@ -3,7 +3,7 @@
 import tempfile
 import unittest
 
-from torch_support import torch
+from torch_support import packaged, torch
 
 if torch:
     import torch._functorch.config as functorch_config
@@ -143,8 +143,7 @@ class Recomputation(unittest.TestCase):
 
         with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
             program = torch.export.export(Dropout(), (self.x,))
-            path = torch._inductor.aoti_compile_and_package(program, package_path=folder + "/dropout.pt2")
-            packed = torch._inductor.aoti_load_package(path)
+            packed = torch._inductor.aoti_load_package(packaged(program, folder + "/dropout.pt2"))
             torch.manual_seed(3)
             outs = [packed(self.x) for _ in range(2)]
             torch.manual_seed(3)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from torch_support import torch
+from torch_support import packaged, torch
 
 from hstujit import _library
 
@@ -57,9 +57,12 @@ class Program(unittest.TestCase):
             libraries = [f"-l{name}" for name in ("torch", "torch_cpu", "c10")]
             run([
                 compiler, "-std=c++17", "-O0", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-                f"-isystem{root}/include", f"-isystem{root}/include/torch/csrc/api/include",
-                str(FOLDER / "dispatcher_program.cpp"), "-o", program, f"-L{root}/lib", "-Wl,--no-as-needed",
-                *libraries, f"-Wl,-rpath,{root}/lib", "-ldl",
+                f"-isystem{root}/include", f"-isystem{root}/include/torch/csrc/api/include", "-c",
+                str(FOLDER / "dispatcher_program.cpp"), "-o", f"{program}.o",
+            ])  # fmt: skip
+            run([
+                compiler, f"{program}.o", "-o", program, f"-L{root}/lib", "-Wl,--no-as-needed", *libraries,
+                f"-Wl,-rpath,{root}/lib", "-ldl",
             ])  # fmt: skip
             library = _library.path().parent / "libhstujit_torch.so"
             lines = [line.split(" ", 1) for line in run([program, str(library), package, inputs]).splitlines()]
@@ -89,7 +92,7 @@ class Program(unittest.TestCase):
         sizes = {0: torch.export.Dim("rows", min=2, max=2**20)}, {0: torch.export.Dim("batch", min=2, max=2**20)}
         with torch.no_grad():
             exported = torch.export.export(stack, (x, lengths, targets), dynamic_shapes=(*sizes, sizes[1]))
-            torch._inductor.aoti_compile_and_package(exported, package_path=package)
+            packaged(exported, package)
             x, lengths, targets = torch.randn(13, 32), torch.tensor([4, 9]), torch.tensor([2, 1])
             written.package_x, written.package_lengths, written.package_targets = x, lengths, targets
             written.package_out = stack(x, lengths, targets)

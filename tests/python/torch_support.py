@@ -44,6 +44,23 @@ class JaggedAttention(unittest.TestCase):
             self.assertLess((own.double() - other).norm() / other.norm(), 1e-3)
 
 
+def packaged(program, path):
+    """The package of AOTInductor at ``path``, of an exported program. Its headers are not precompiled, which takes
+    longer than to compile one package, and keeps ccache from what it has.
+
+    PyTorch 2.11 finds the names of its arrays by the id of an object that may be gone: then it tries again.
+    """
+    options = {"aot_inductor.precompile_headers": False}
+    for _ in range(3):
+        try:
+            return torch._inductor.aoti_compile_and_package(program, package_path=path, inductor_configs=options)
+        except Exception as error:
+            if "int_array_" not in str(error):
+                raise
+            last = error
+    raise last
+
+
 def import_scratch_packages(test, write, packages):
     """During the test, packages of these names are imported from what ``write`` puts into a folder."""
     scratch = tempfile.TemporaryDirectory()
