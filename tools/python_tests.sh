@@ -32,7 +32,7 @@ cat "$build/python-sources.log"
 
 # Debian's ccache has compilers by their names there. Neither the clone nor the folder of a call is part of its keys.
 export PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix
+export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix HSTUJIT_WHEELS=$wheels
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so

@@ -1,6 +1,7 @@
 """The wheels: made from an installation, installed into an empty environment, and used there.
 
-HSTUJIT_PREFIX names the installation, stripped, with the components runtime, operations, compiler, torch and host.
+HSTUJIT_PREFIX names the installation, stripped, with the components runtime, operations, compiler, torch and host;
+HSTUJIT_WHEELS the folder of wheels that were made from it, if they were.
 """
 
 import base64
@@ -62,8 +63,10 @@ class Wheels(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)
-        cls.build(cls.folder / "wheels")
-        cls.wheel, cls.host = sorted((cls.folder / "wheels").iterdir())
+        wheels = pathlib.Path(os.environ.get("HSTUJIT_WHEELS") or cls.folder / "wheels")
+        if not wheels.exists():
+            cls.build(wheels)
+        cls.wheel, cls.host = sorted(wheels.iterdir())
         run(sys.executable, "-m", "venv", cls.folder / "venv")
         cls.python = cls.folder / "venv" / "bin" / "python"
         cls.pip("install", cls.wheel)
