@@ -1,7 +1,9 @@
 """examples/train_ranker.py: both trainings have one curve, in a process and in two, and a wrong curve is noticed."""
 
+import contextlib
 import ctypes
 import importlib.util
+import io
 import os
 import pathlib
 import re
@@ -39,6 +41,17 @@ class Trainings(unittest.TestCase):
         environment = {**os.environ, "HSTUJIT_CACHE_DIR": str(self.folder)}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
+    def run_here(self, function, *options):
+        """What a function of the example exits with and prints, in this process, which has imported PyTorch."""
+        printed, code = io.StringIO(), 0
+        argv = mock.patch.object(sys, "argv", ["train_ranker.py", "--device", "cpu", *options])
+        with argv, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            try:
+                function()
+            except SystemExit as end:
+                code = end.code
+        return code, printed.getvalue()
+
     def check(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [row.split() for row in re.findall(r"^ +\d+ .*", done.stdout, flags=re.M)]
@@ -56,9 +69,9 @@ class Trainings(unittest.TestCase):
             self.assertEqual(picture.read_bytes()[:4], b"\x89PNG")
         else:
             self.check(self.run_example("--steps", "20"))
-            done = self.run_example("--plot", str(picture))
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("pip install matplotlib", done.stderr)
+            code, printed = self.run_here(train_ranker.parse, "--plot", str(picture))
+            self.assertEqual(code, 2)
+            self.assertIn("pip install matplotlib", printed)
 
     def test_in_two_processes(self):
         launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
@@ -67,14 +80,14 @@ class Trainings(unittest.TestCase):
         self.assertIn("2 x 32 users", done.stdout)
 
     def test_fewer_steps_than_a_mean_has(self):
-        done = self.run_example("--steps", "3", "--batch", "4")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("no mean of up to 3 steps differs", done.stdout)
+        code, printed = self.run_here(train_ranker.main, "--steps", "3", "--batch", "4")
+        self.assertEqual(code, 0, printed)
+        self.assertIn("no mean of up to 3 steps differs", printed)
 
     def test_mistakes_are_sentences(self):
-        done = self.run_example("--width", "40")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--width is 40; it must be a multiple of 32", done.stderr)
+        code, printed = self.run_here(train_ranker.parse, "--width", "40")
+        self.assertEqual(code, 2)
+        self.assertIn("--width is 40; it must be a multiple of 32", printed)
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
