@@ -60,8 +60,10 @@ middle = time.process_time()
 import hstujit.torch
 print(middle - begin, time.process_time() - middle)
 """
-        times = [tuple(map(float, printed(code).split())) for _ in range(3)]
-        own, others = min(own for _, own in times), min(others for others, _ in times)
+        for _ in range(3):  # on a loaded machine
+            others, own = map(float, printed(code).split())
+            if own < max(0.3, others / 3):
+                break
         self.assertLess(own, max(0.3, others / 3))
 
     def test_the_first_call_makes_the_default_context(self):
