@@ -51,7 +51,7 @@ class Flattener {
                                 from, path));
     }
     std::string body;
-    bool kept = true;  // of a part between #ifdef and #endif
+    bool kept = true, decided = false;  // a part between #ifdef and #endif, one of the parts so far
     for (size_t begin = 0; begin < file->text.size();) {
       const size_t end = std::min(file->text.find('\n', begin), file->text.size());
       const std::string_view line = file->text.substr(begin, end - begin);
@@ -61,9 +61,12 @@ class Flattener {
         if (!condition.empty() && generated_ && !is_defined(condition)) continue;
         HSTUJIT_RETURN_IF_ERROR(add(next, path));
       } else if (const std::string_view name = name_of(line, "#ifdef "); generated_ && !name.empty()) {
-        kept = is_defined(name);
+        kept = decided = is_defined(name);
+      } else if (const std::string_view other = name_of(line, "#elifdef "); generated_ && !other.empty()) {
+        kept = !decided && is_defined(other);
+        decided = decided || kept;
       } else if (generated_ && line == "#else") {
-        kept = !kept;
+        kept = !decided;
       } else if (generated_ && line == "#endif") {
         kept = true;
       } else if (kept && !line.starts_with("#pragma once")) {

@@ -3,7 +3,7 @@
 // A line `#include "row/random.cuh"  // where Random` is for instances whose generated text has that name: the files of
 // what others do not use are not in their source.
 //
-// Lines between `#ifdef NAME`, `#else` and `#endif` are for instances in the same way.
+// Lines between `#ifdef NAME`, `#elifdef NAME`, `#else` and `#endif` are for instances in the same way.
 //
 // common/regions.cuh is left out: it declares the region functions for an IDE, generated source has those that are
 // used.

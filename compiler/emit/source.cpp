@@ -134,7 +134,7 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
 
   HSTUJIT_RETURN_IF_ERROR(run_passes(module, direction));
   std::optional<bool> mask_trivial;
-  if (module.lookupSymbol(kMaskValid)) mask_trivial = mask_is_trivial(module);
+  if (spec.family() == Family::kAttention) mask_trivial = module.lookupSymbol(kMaskValid) && mask_is_trivial(module);
 
   EmittedKernel kernel;
   kernel.ir = to_text(module);

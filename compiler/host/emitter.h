@@ -95,6 +95,9 @@ class Emitter : public Ops {
   Value read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions);
   // The same of a table: a position outside of it gives the nearest element.
   Value read_entries(Value tensor, DataType dtype, Value column, Value count, Value positions);
+  // A number of the intervals (heads, numbers, rows) of `positions`, in their type, from the row `first` on. A position
+  // outside of [0, count) gives that of the nearest row.
+  Value read_intervals(Value tensor, Value head, int64_t number, Value first, Value count, Value positions);
   // Adds each of `lanes` to the scratch memory at `address` plus its position, an index or lanes of i32.
   void scatter(Value lanes, Value address, Value positions);
   // One element of a memref.

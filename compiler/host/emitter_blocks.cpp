@@ -98,6 +98,18 @@ Value Emitter::read_entries(Value tensor, DataType dtype, Value column, Value co
   });
 }
 
+Value Emitter::read_intervals(Value tensor, Value head, int64_t number, Value first, Value count, Value positions) {
+  const auto lanes = mlir::dyn_cast<mlir::VectorType>(positions.getType());
+  Values elements;
+  for (int64_t lane = 0; lane < (lanes ? lanes.getNumElements() : 1); ++lane) {
+    const Value nearest = max(min(position_of(positions, lane), sub(count, integer(1))), integer(0));
+    elements.push_back(mlir::memref::LoadOp::create(builder(), location(), tensor,
+                                                    Values{head, integer(number), add(first, nearest)}));
+  }
+  if (!lanes) return narrowed(elements[0]);
+  return mlir::vector::FromElementsOp::create(builder(), location(), lanes, elements);
+}
+
 void Emitter::scatter(Value lanes, Value address, Value positions) {
   for (int64_t lane = 0; lane < mlir::cast<mlir::VectorType>(lanes.getType()).getNumElements(); ++lane) {
     const Value at = add(address, position_of(positions, lane));

@@ -54,7 +54,8 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   Module module(mlir::ModuleOp::create(location));
   builder.setInsertionPointToEnd(module->getBody());
   Ops ops(builder, location);
-  build_mask_functions(builder, location, kernel_mask(params), params.num_contexts);
+  // Intervals that launches give have functions of their own (templates/attention/operands/intervals.cuh).
+  if (!params.has_intervals()) build_mask_functions(builder, location, kernel_mask(params), params.num_contexts);
 
   // Both directions have the same.
   mlir::SmallVector<mlir::StringRef> scalars;

@@ -69,6 +69,7 @@ constexpr Alias kParameterNames[] = {
      "contextual num_contextual max_num_contextuals contextual_len context_len max_contextual_seq_len max_context_len "
      "prefix_len num_prefix"},
     {"num_contexts", "contexts num_contextuals has_contexts has_num_contexts"},
+    {"attn_func", "func attn_funcs has_attn_func n_func num_func nfunc arbitrary_nfunc"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
     {"rab_heads",

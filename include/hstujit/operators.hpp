@@ -294,6 +294,11 @@ struct CachedStuLayer {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -347,6 +352,8 @@ struct CachedStuLayer {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -471,6 +478,11 @@ struct DeltaHstuAttention {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -510,6 +522,8 @@ struct DeltaHstuAttention {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -579,6 +593,11 @@ struct HstuAttention {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -621,6 +640,8 @@ struct HstuAttention {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -823,6 +844,11 @@ struct HstuPreprocessAndAttention {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -878,6 +904,8 @@ struct HstuPreprocessAndAttention {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -1072,6 +1100,11 @@ struct NormAttention {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -1119,6 +1152,8 @@ struct NormAttention {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -1252,6 +1287,11 @@ struct StuLayer {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -1324,6 +1364,8 @@ struct StuLayer {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
@@ -1390,6 +1432,11 @@ struct StuStack {
   std::int64_t sla_k1 = 0;
   // semi-local attention: global part; 0 to 268435456
   std::int64_t sla_k2 = 0;
+  // launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it replaces
+  // causal and all other fields of the mask; 0: none; 0 to 31
+  std::int64_t attn_func = 0;
+  // heads of attn_func, a divisor of heads; 0: 1 where launches take it; 0 to 1024
+  std::int64_t attn_func_heads = 0;
   // no mask: every pair of a sequence is valid
   bool full_mask = false;
   // which pairs are valid, as a condition of row, col, n and targets, such as col <= row and row - col < 256; it
@@ -1463,6 +1510,8 @@ struct StuStack {
     text.add("num_contexts", num_contexts, false);
     text.add("sla_k1", sla_k1, 0);
     text.add("sla_k2", sla_k2, 0);
+    text.add("attn_func", attn_func, 0);
+    text.add("attn_func_heads", attn_func_heads, 0);
     text.add("full_mask", full_mask, false);
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);

@@ -1,5 +1,6 @@
 // The attention operators: where a sequence lies in k and v, and which of its rows q and out have.
 #pragma once
+#include "attention/operands/intervals.cuh"  // where kAttnFunc
 #include "common/jagged.cuh"
 
 #ifdef kNumContexts
@@ -28,6 +29,16 @@ __device__ __forceinline__ auto num_targets_of(const Params& params) {
 }
 #endif
 
+#ifdef kAttnFunc
+// The intervals of a head's rows, from the sequence's row 0 on, which q need not have.
+template <class Spec, class Params>
+__device__ __forceinline__ RowIntervals intervals_of(const Params& params, const Sequence& sequence, int head) {
+  const int group = head / (Spec::kHeads / Spec::kAttnFuncHeads);
+  return {params.attn_func + (group * params.attn_func_head_stride + sequence.query_start),
+          params.attn_func_row_stride};
+}
+
+#endif
 // Of kDelta, q and out have the last rows of each sequence only. Like the offsets of k and v, those of q are clamped,
 // so that nothing they hold leads outside of q and out.
 template <class Spec, class Config, class Params>
@@ -44,5 +55,8 @@ __device__ __forceinline__ Sequence sequence_of(const Params& params, int index)
     sequence.query_begin = sequence.rows - static_cast<int>(min(end - first, 0x7fffffffll));
     sequence.query_start = first - sequence.query_begin;
   }
+#ifdef kAttnFunc
+  sequence.targets = intervals_of<Spec>(params, sequence, 0);
+#endif
   return sequence;
 }

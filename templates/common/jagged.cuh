@@ -26,11 +26,29 @@ struct CountTensors {
 };
 
 #endif
+#ifdef kAttnFunc
+// Which columns the rows of a sequence see, by attn_func (attention/operands/intervals.cuh), in place of counts. A
+// literal 0 is none.
+struct RowIntervals {
+  const int* first;  // the first number of the sequence's row 0
+  i64 stride;        // from a number of a row to its next one
+
+  struct Nothing;
+  RowIntervals() = default;
+  __device__ __forceinline__ RowIntervals(const Nothing*) : first(nullptr), stride(0) {}
+  __device__ __forceinline__ RowIntervals(const int* numbers, i64 next) : first(numbers), stride(next) {}
+};
+
+__device__ __forceinline__ RowIntervals __shfl_sync(unsigned, const RowIntervals& own, int) { return own; }
+
+#endif
 struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
 #ifdef kNumContexts
   SequenceCounts targets;  // t
+#elifdef kAttnFunc
+  RowIntervals targets;  // in place of t
 #else
   int targets;  // t
 #endif
@@ -81,6 +99,8 @@ __device__ __forceinline__ Sequence clamp_words(const SequenceWords<Offset>& wor
 #ifdef kNumContexts
   const auto clamp = [&](i64 count) { return static_cast<int>(min(max(count, 0ll), static_cast<i64>(sequence.rows))); };
   sequence.targets = {clamp(words.targets), clamp(words.contexts)};
+#elifdef kAttnFunc
+  sequence.targets = 0;
 #else
   sequence.targets = static_cast<int>(min(max(static_cast<i64>(words.targets), 0ll), static_cast<i64>(sequence.rows)));
 #endif

@@ -65,6 +65,9 @@ inline std::vector<Json> semi_local_and_full_masks() {
     masks.push_back({{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", targets}, {"num_contexts", true}});
   }
   masks.push_back({{"causal", false}, {"full_mask", true}});
+  masks.push_back({{"attn_func", 1}});
+  masks.push_back({{"attn_func", 3}, {"score", "relu"}, {"rab_heads", 2}, {"attn_scale", "rows"}});
+  masks.push_back({{"attn_func", 7}, {"attn_func_heads", 2}});
   return masks;
 }
 

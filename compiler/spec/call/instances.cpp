@@ -10,8 +10,8 @@ namespace hstujit {
 namespace {
 
 // Sizes of the first instance: kFew for parameters with a small maximum, such as layers, kMany for others. A parameter
-// that may be 0, such as the heads of a bias, has the size kAdded in a variant. No size is 1, because shapes contain 1.
-constexpr int64_t kFew[] = {4, 3}, kMany[] = {6, 40, 56, 88, 104}, kAdded[] = {2};
+// that may be 0, such as the heads of a bias, has one of kAdded in a variant. No size is 1, because shapes contain 1.
+constexpr int64_t kFew[] = {4, 3}, kMany[] = {6, 40, 56, 88, 104}, kAdded[] = {5, 2, 3};
 constexpr int64_t kMostOfFew = 64;
 
 bool allows(const Json& rules, int64_t value) {
@@ -32,6 +32,25 @@ std::vector<Json> other_values(const Json& rules) {
 
 bool is_optional_size(const CallParameter& parameter, const Json& rules) {
   return parameter.source == CallSource::kSize && rules.value("default", Json()) == 0;
+}
+
+// Whether both are sizes of one argument.
+bool share_argument(const CallParameter& a, const CallParameter& b) {
+  for (const CallParameter::Axes& axes : a.axes) {
+    for (const CallParameter::Axes& others : b.axes) {
+      if (std::ranges::find_first_of(axes.arguments, others.arguments) != axes.arguments.end()) return true;
+    }
+  }
+  return false;
+}
+
+// Adds the arguments that `all` lacks, each before the one that follows it in `signature`.
+void add_missing(const Signature& signature, Signature& all) {
+  for (size_t i = signature.size(); i-- > 0;) {
+    if (find_argument(all, signature[i].name) >= 0) continue;
+    const int next = i + 1 < signature.size() ? find_argument(all, signature[i + 1].name) : -1;
+    all.insert(next < 0 ? all.end() : all.begin() + next, signature[i]);
+  }
 }
 
 }  // namespace
@@ -73,6 +92,25 @@ Status CallInstances::choose_sizes(const Json& schema) {
   return {};
 }
 
+void CallInstances::add_sizes(const std::string& name) {
+  const auto is_taken = [](const auto& sizes, int64_t value) {
+    return std::ranges::find(sizes, value, &std::pair<std::string, int64_t>::second) != sizes.end();
+  };
+  Json changes = Json::object();
+  for (const auto& [other, value] : added_sizes_) {
+    if (share_argument(*declaration_.find(name), *declaration_.find(other))) changes[other] = value;
+  }
+  for (const int64_t value : kAdded) {
+    if (is_taken(sizes_, value) || is_taken(added_sizes_, value)) continue;
+    changes[name] = value;
+    OpSpecPtr spec = with(changes);
+    if (spec == nullptr) continue;
+    variants_.push_back({name, value, std::move(spec)});
+    added_sizes_.emplace_back(name, value);
+    return;
+  }
+}
+
 void CallInstances::add_variants(const Json& properties) {
   const auto add = [&](const std::string& name, const Json& value) {
     Json changes = {{name, value}};
@@ -82,12 +120,7 @@ void CallInstances::add_variants(const Json& properties) {
   };
   for (const auto& [name, rules] : properties.items()) {
     const CallParameter& parameter = *declaration_.find(name);
-    if (is_optional_size(parameter, rules)) {
-      for (const int64_t value : kAdded) {
-        add(name, value);
-        added_sizes_.emplace_back(name, value);
-      }
-    }
+    if (is_optional_size(parameter, rules)) add_sizes(name);
     // Alone, a gradient that is not wanted changes nothing.
     if (!parameter.shapes || parameter.source == CallSource::kWanted) continue;
     for (const Json& value : other_values(rules)) add(name, value);
@@ -106,8 +139,12 @@ Json CallInstances::additions(Direction direction) const {
   Json together = Json::object();
   for (const Variant& variant : variants_) {
     const bool alone = declaration_.find(variant.parameter)->beside.empty() && !together.contains(variant.parameter);
-    if (alone && variant.spec->supports(direction) && variant.spec->signature(direction).size() > fewest)
-      together[variant.parameter] = variant.value;
+    if (!alone || !variant.spec->supports(direction) || variant.spec->signature(direction).size() <= fewest) continue;
+    // Sizes may exclude what others add; other parameters go together, or there is no such instance.
+    Json more = together;
+    more[variant.parameter] = variant.value;
+    const bool size = declaration_.find(variant.parameter)->source == CallSource::kSize;
+    if (!size || with(more) != nullptr) together = std::move(more);
   }
   return together;
 }
@@ -115,7 +152,13 @@ Json CallInstances::additions(Direction direction) const {
 std::vector<Signature> CallInstances::signatures(Direction direction) const {
   std::vector<Signature> all;
   const OpSpecPtr most = with(additions(direction));
-  if (most != nullptr && most->supports(direction)) all.push_back(most->signature(direction));
+  if (most != nullptr && most->supports(direction)) {
+    all.push_back(most->signature(direction));
+    for (const Variant& variant : variants_) {
+      if (declaration_.find(variant.parameter)->source == CallSource::kSize && variant.spec->supports(direction))
+        add_missing(variant.spec->signature(direction), all.front());
+    }
+  }
   all.push_back(first_->signature(direction));
   for (const Variant& variant : variants_) {
     if (variant.spec->supports(direction)) all.push_back(variant.spec->signature(direction));

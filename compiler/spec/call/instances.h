@@ -38,6 +38,8 @@ class CallInstances {
 
   Status choose_sizes(const Json& schema);
   void add_variants(const Json& properties);
+  // Adds a variant with a size of its own for a parameter that may be 0.
+  void add_sizes(const std::string& name);
   // Null where there is no such instance.
   OpSpecPtr with(const Json& changes) const;
   // Changes that bring arguments, all together.

@@ -26,7 +26,8 @@ int64_t columns_of_rows(const HstuAttentionParams& params, int64_t rows);
 
 // A producer that classifies tiles by it keeps more of what it derives.
 inline bool is_long_mask(const HstuAttentionParams& params) {
-  return params.has_contexts() || params.target_group_size > 1 || params.semi_local() || params.has_own_mask();
+  return params.has_contexts() || params.target_group_size > 1 || params.semi_local() || params.has_own_mask() ||
+         params.has_intervals();
 }
 
 }  // namespace hstujit

@@ -14,6 +14,8 @@ struct __align__(16) PackedRow {
   int rows;   // n
 #ifdef kNumContexts
   SequenceCounts targets;
+#elifdef kAttnFunc
+  RowIntervals targets;
 #else
   int targets;
 #endif

@@ -48,7 +48,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
                 "the host side and the template disagree on shared memory");
 
   const CtaPlace place = cta_place<Spec, Config, Config::kRoles>(params);
+#ifdef kAttnFunc
+  Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
+  sequence.targets = intervals_of<Spec>(params, sequence, place.head);
+#else
   const Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
+#endif
   const u32 shared = shared_address(shared_bytes);
   if constexpr (Config::kSchedulePerSequence) {
     for_each_tile<Config::kBlockM>(

@@ -216,7 +216,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
                 "the host side and the template disagree on shared memory");
 
   const CtaPlace place = cta_place<Spec, Config, 1>(params);
+#ifdef kAttnFunc
+  Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
+  sequence.targets = intervals_of<Spec>(params, sequence, place.head);
+#else
   const Sequence sequence = sequence_of<Spec, Config>(params, place.sequence);
+#endif
   const auto run = [&](int row0) {
     Worker<Spec, Config, Params>(params, shared_address(shared_bytes), sequence, place, row0).run();
   };

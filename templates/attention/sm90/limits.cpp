@@ -90,6 +90,9 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
         {"pack_sequences",
          fmt::format("pack_sequences true; allowed: false, the score reads {} of one sequence at a time", read->name)}};
   }
+  if (spec.params().has_intervals()) {
+    return {{"pack_sequences", "pack_sequences true; allowed: false, attn_func has rows of one sequence at a time"}};
+  }
   if (spec.query_rows() != QueryRows::kAll) {
     return {{"pack_sequences",
              fmt::format("pack_sequences true; allowed: false, {} has few rows of each sequence in q", spec.op())}};

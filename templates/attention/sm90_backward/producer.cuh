@@ -23,7 +23,21 @@ struct ColumnsView {
   }
   static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
                                               bool& visible) {
+#ifdef kAttnFunc
+    // Each lane has its own rows: one tile of them after the other, by all lanes.
+    const int own = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll 1
+    for (int lane = 0; lane < 32; ++lane) {
+      const int first = __shfl_sync(~0u, r0, lane), last = __shfl_sync(~0u, min(r1, sequence.rows - 1), lane);
+      if (first > last) break;
+      bool all, some;
+      mask_tile(first, last, c0, c1, sequence.rows, sequence.targets, all, some);
+      if (lane == own) full = all;
+      if (lane == own) visible = some;
+    }
+#else
     mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
+#endif
   }
 };
 
@@ -52,6 +66,9 @@ class Producer {
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
+#ifdef kAttnFunc
+      sequence.targets = intervals_of<Spec>(params_, sequence, tile.head);
+#endif
       const int first = tile.index * Config::kBlockM;
       typename MovingTilesOf<Config, kRole>::type moving_tiles(sequence, first,
                                                                min(first + Config::kBlockM, sequence.rows));

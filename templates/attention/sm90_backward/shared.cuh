@@ -54,6 +54,8 @@ struct TileInfo {
   int rows;     // n
 #ifdef kNumContexts
   SequenceCounts targets;  // t
+#elifdef kAttnFunc
+  RowIntervals targets;  // in place of t
 #else
   int targets;  // t
 #endif

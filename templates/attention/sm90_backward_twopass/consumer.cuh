@@ -176,6 +176,8 @@ class Consumer {
   // Of 32 rows of moving tiles from `moving` on, those that have to do with the row `stationary` of the tile.
 #ifdef kNumContexts
   static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, SequenceCounts targets) {
+#elifdef kAttnFunc
+  static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, const RowIntervals& targets) {
 #else
   static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, int targets) {
 #endif
@@ -187,6 +189,9 @@ class Consumer {
 #ifdef kNumContexts
     const int rows = tile().rows;
     const SequenceCounts targets = tile().targets;
+#elifdef kAttnFunc
+    const int rows = tile().rows;
+    const RowIntervals targets = tile().targets;
 #else
     const int rows = tile().rows, targets = tile().targets;
 #endif
@@ -233,6 +238,9 @@ class Consumer {
 #ifdef kNumContexts
       const int half = i & 2 ? 1 : 0, n = rows[half].rows;
       const SequenceCounts t = rows[half].targets;
+#elifdef kAttnFunc
+      const int half = i & 2 ? 1 : 0, n = rows[half].rows;
+      const RowIntervals t = rows[half].targets;
 #else
       const int half = i & 2 ? 1 : 0, n = rows[half].rows, t = rows[half].targets;
 #endif

@@ -33,7 +33,9 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   };
   // Sums, S and dP, addresses and loop state, and what the compiler keeps of so many elements at a time.
   const int64_t scores = config.block_n, words = config.block_n / 4;
-  const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4;
+  constexpr int64_t kIntervalRegisters = 16;
+  const int64_t state = (producer_warpgroup ? 28 : 32) + std::max<int64_t>(0, config.block_n - 32) / 4 +
+                        (params.has_intervals() ? kIntervalRegisters : 0);
   const bool long_mask = is_long_mask(params);
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_bias() ? 12 : 0;
@@ -45,13 +47,13 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
   registers_needed = std::max(rows, columns);
 
-  // As in sm90::Resources, but a producer does with less where consumers need it. It needs more to walk a list, under
-  // a long mask or through a pipeline whose depth is no power of two.
+  // As in sm90::Resources, but a producer does with less where consumers need it. It needs more for intervals, to walk
+  // a list under a long mask, and through a pipeline whose depth is no power of two.
   const int64_t even = even_registers(threads, config.blocks_per_sm);
   launch_registers = even;
   product_registers = std::max(params.attn_dim, params.hidden_dim) / 2 + 30;
   const bool odd_stages = (config.stages & (config.stages - 1)) != 0;
-  const int64_t least = persistent && (long_mask || odd_stages) ? 48 : 40;
+  const int64_t least = params.has_intervals() ? 56 : persistent && (long_mask || odd_stages) ? 48 : 40;
   consumer_registers = even;
   for (int64_t producer = 56; producer_warpgroup && producer >= least; producer -= 8) {
     producer_registers = producer;

@@ -14,7 +14,11 @@ struct RowsView {
   }
   static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& full,
                                               bool& visible) {
+#ifdef kAttnFunc
+    mask_tile_of_lanes(r0, r1, c0, c1, sequence.rows, sequence.targets, full, visible);
+#else
     mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, full, visible);
+#endif
   }
 };
 
@@ -27,10 +31,20 @@ __device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, in
   for (int w = 0; w < Config::kConsumers; ++w) {
     const int first_row = row0 + w * kWarpgroupRows;
     bool full = false, visible = false;
+#ifdef kAttnFunc
+    // All lanes look at the rows together.
+    if (first_row < sequence.rows) {
+      View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
+                 first_column + Config::kBlockN - 1, sequence, full, visible);
+      full = full && first_column < column_end;
+      visible = visible && first_column < column_end;
+    }
+#else
     if (first_row < sequence.rows && first_column < column_end) {
       View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
                  first_column + Config::kBlockN - 1, sequence, full, visible);
     }
+#endif
     flags |= (visible ? MovingTileInfo::visible(w) : 0) | (full ? MovingTileInfo::full(w) : 0);
   }
   return flags;
@@ -162,6 +176,9 @@ class Producer {
     Tile tile;
     Sequence sequence;
     while (schedule.next(tile, sequence)) {
+#ifdef kAttnFunc
+      sequence.targets = intervals_of<Spec>(params_, sequence, tile.head);
+#endif
       const int row0 = sequence.query_begin + tile.row_tile * Config::kBlockM;
       VisibleTiles<Config> kv_tiles(sequence, row0, min(row0 + Config::kBlockM, sequence.rows));
       // The tile's q may wait for all products of an earlier tile.

@@ -72,6 +72,7 @@ TEST_P(DeltaHostAttention, Masks) {
                                   {{"max_attn_len", 40}, {"min_full_attn_seq_len", 11}, {"num_targets", true}},
                                   {{"causal", false}, {"num_targets", true}},
                                   {{"causal", false}, {"full_mask", true}},
+                                  {{"attn_func", 3}, {"attn_func_heads", 2}},
                                   {{"sla_k1", 21}, {"sla_k2", 6}, {"num_targets", true}}});
   for (const Json& mask : masks) expect_agreement(with(base_spec(GetParam()), mask), batches());
 }

@@ -29,7 +29,7 @@ class HostAttention final : public HostOperator {
         item_rows_(round_down(kItemRows, tile.rows)) {}
 
   Status emit(ItemFunction& function) override {
-    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(*spec_, function));
+    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(*spec_, direction_, function));
     return direction_ == Direction::kForward ? emit_attention_forward(item, item_rows_)
                                              : emit_attention_backward(item, item_rows_);
   }

@@ -379,7 +379,7 @@ class BackwardEmitter {
         }
         Value valid;
         if (masked) {
-          valid = emit_.broadcast(valid_pairs(side, mine, others));
+          valid = emit_.broadcast(valid_pairs(side, mine, others, head));
           weight = emit_.select(valid, weight, emit_.zero_lanes());
           gradient = emit_.select(valid, gradient, emit_.zero_lanes());
           for (Value& term : added) term = emit_.select(valid, term, emit_.zero_lanes());
@@ -407,10 +407,10 @@ class BackwardEmitter {
   }
 
   // The mask asks of columns alone that they lie in the sequence.
-  Value valid_pairs(const Side& side, Value own, Value others) {
-    if (side.rows()) return item_.valid(own, others);
+  Value valid_pairs(const Side& side, Value own, Value others, Value head) {
+    if (side.rows()) return item_.valid(own, others, head);
     const Value inside = emit_.lt(others, emit_.broadcast(item_.at(kSequenceRows)));
-    return emit_.both(inside, emit_.broadcast(item_.valid(others, own)));
+    return emit_.both(inside, emit_.broadcast(item_.valid(others, own, head)));
   }
 
   const HstuAttentionParams& params_;

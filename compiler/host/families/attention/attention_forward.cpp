@@ -131,7 +131,7 @@ class ForwardEmitter {
         const Value own = emit_.add(first_row, row), columns = emit_.count_from(emit_.add(first_column, step));
         Value weight = emit_.broadcast(item_.score(product, own, columns, item_.at(kHead)));
         if (masked) {
-          const Value valid = item_.valid(own, columns);
+          const Value valid = item_.valid(own, columns, item_.at(kHead));
           weight = emit_.select(emit_.broadcast(valid), weight, emit_.zero_lanes());
         }
         emit_.store_lanes(weight, address);

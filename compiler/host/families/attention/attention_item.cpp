@@ -9,12 +9,14 @@ namespace hstujit {
 
 using mlir::Value;
 
-Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, ItemFunction& function) {
-  AttentionItem item(spec, function);
-  HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
-  HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
-  HSTUJIT_ASSIGN_OR_RETURN(item.mask_columns_, find_region_function(function.regions, kMaskColumns));
-  HSTUJIT_ASSIGN_OR_RETURN(item.mask_rows_, find_region_function(function.regions, kMaskRows));
+Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, Direction direction, ItemFunction& function) {
+  AttentionItem item(spec, direction, function);
+  if (!spec.params().has_intervals()) {
+    HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
+    HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
+    HSTUJIT_ASSIGN_OR_RETURN(item.mask_columns_, find_region_function(function.regions, kMaskColumns));
+    HSTUJIT_ASSIGN_OR_RETURN(item.mask_rows_, find_region_function(function.regions, kMaskRows));
+  }
   HSTUJIT_ASSIGN_OR_RETURN(item.score_, find_region_function(function.regions, kScore));
   HSTUJIT_ASSIGN_OR_RETURN(item.score_grad_, find_region_function(function.regions, kScoreGrad));
   return item;
@@ -68,18 +70,40 @@ Emitter::Values AttentionItem::mask_region(mlir::func::FuncOp function, Emitter:
 }
 
 AttentionItem::Visibility AttentionItem::visibility(Value row, Value row_end, Value column, Value column_end) {
+  if (params().has_intervals()) return {emit().truth(false), emit().truth(true)};
   const Value one = emit().integer(1);
   const auto result = mask_region(mask_tile_, {row, emit().sub(row_end, one), column, emit().sub(column_end, one)});
   return {result[0], result[1]};
 }
 
 std::pair<Value, Value> AttentionItem::span(mlir::func::FuncOp function, Value begin, Value end) {
+  if (params().has_intervals()) return {emit().integer(0), at(kSequenceRows)};
   const Value last = emit().sub(end, emit().integer(1));
   const auto ends = mask_region(function, {begin, last});
   return {emit().max(ends[0], emit().integer(0)), emit().min(ends[1], at(kSequenceRows))};
 }
 
-Value AttentionItem::valid(Value row, Value column) { return mask_region(mask_valid_, {row, column})[0]; }
+Value AttentionItem::valid(Value row, Value column, Value head) {
+  return params().has_intervals() ? in_intervals(row, column, head) : mask_region(mask_valid_, {row, column})[0];
+}
+
+Value AttentionItem::in_intervals(Value row, Value column, Value head) {
+  const Operand& intervals = *spec().operand(OperandUse::kMask);
+  const Value group = emit().div(head, emit().integer(params().heads / intervals.heads));
+  const Value first = at(direction_ == Direction::kForward ? kQueryStart : kSequenceStart);
+  const bool lanes = mlir::isa<mlir::VectorType>(row.getType()) || mlir::isa<mlir::VectorType>(column.getType());
+  const auto in_lanes = [&](Value value) { return lanes ? emit().broadcast(value) : value; };
+  const Value columns = in_lanes(column);
+  const auto end = [&](int64_t number) {
+    return in_lanes(emit().read_intervals(argument(intervals.name), group, number, first, at(kSequenceRows), row));
+  };
+  Value valid = emit().lt(columns, end(0));
+  for (int64_t number = 1; number < intervals.entries; number += 2) {
+    const Value inside = emit().both(emit().le(end(number), columns), emit().lt(columns, end(number + 1)));
+    valid = emit().either(valid, inside);
+  }
+  return emit().both(valid, emit().lt(columns, in_lanes(at(kSequenceRows))));
+}
 
 Emitter::Values AttentionItem::score_arguments(Value x, Value row, Value column, Value head) {
   Emitter::Values arguments = {x, row, column, at(kSequenceRows), at(kTargets), head};

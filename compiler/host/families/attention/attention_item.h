@@ -33,7 +33,7 @@ enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
 class AttentionItem {
  public:
   // Fails where the module lacks a region function.
-  static Result<AttentionItem> create(const AttentionSpec& spec, ItemFunction& function);
+  static Result<AttentionItem> create(const AttentionSpec& spec, Direction direction, ItemFunction& function);
 
   using Value = mlir::Value;
   struct Visibility {
@@ -64,7 +64,8 @@ class AttentionItem {
   std::pair<Value, Value> rows_of_columns(Value column, Value column_end) {
     return span(mask_rows_, column, column_end);
   }
-  Value valid(Value row, Value column);
+  // `head` is that of q.
+  Value valid(Value row, Value column, Value head);
   // The score of a pair, x being its product.
   Value score(Value x, Value row, Value column, Value head);
   // The same, and its derivative with respect to x, which has the factor alpha.
@@ -93,7 +94,10 @@ class AttentionItem {
   void add_to_chain(Value sum, Value element, const GradientParts& parts);
 
  private:
-  AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
+  AttentionItem(const AttentionSpec& spec, Direction direction, ItemFunction& function)
+      : spec_(&spec), direction_(direction), function_(&function) {}
+  // valid() of an instance whose launches give the intervals.
+  Value in_intervals(Value row, Value column, Value head);
   // Calls a function of the mask with `where`, then the counts of this item's sequence.
   Emitter::Values mask_region(mlir::func::FuncOp function, Emitter::Values where);
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
@@ -105,6 +109,7 @@ class AttentionItem {
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
 
   const AttentionSpec* spec_;
+  Direction direction_;
   ItemFunction* function_;
   mlir::func::FuncOp mask_valid_, mask_tile_, mask_columns_, mask_rows_, score_, score_grad_;
   Status status_;

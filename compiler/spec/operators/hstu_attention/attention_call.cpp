@@ -62,6 +62,19 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
   }
   if (params.num_targets) targets_ = value("num_targets").tensor.integers;
   if (params.num_contexts) contexts_ = value("num_contexts").tensor.integers;
+  if (params.has_intervals()) intervals_ = value("attn_func").tensor.integers.data();
+}
+
+bool AttentionCall::valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
+  if (i < 0) return false;
+  if (intervals_ == nullptr) return hstu_attention_valid(params, i, j, rows.n, rows.t, rows.c);
+  const int64_t query = rows.first_query + i - (rows.n - rows.queries);
+  const int64_t first = head / (params.heads / params.attn_func_heads) * params.attn_func;
+  const auto end = [&](int64_t number) { return intervals_[(first + number) * query_rows() + query]; };
+  bool valid = j < end(0);
+  for (int64_t number = 1; number < params.attn_func; number += 2)
+    valid = valid || (end(number) <= j && j < end(number + 1));
+  return valid;
 }
 
 void AttentionCall::for_each_head(const std::vector<bool>& chosen,

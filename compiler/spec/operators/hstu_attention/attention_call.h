@@ -47,6 +47,8 @@ struct AttentionCall {
   int64_t factor_at(int64_t query) const { return factor_operand->kind == &row_kind() ? query : 0; }
   // What the scores of this row of q are multiplied by.
   double factor(int64_t query) const { return factors == nullptr ? 1 / scale : factors[factor_at(query)]; }
+  // Whether row i of the sequence, which is one of those of q, sees column j.
+  bool valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const;
   ScorePlace pair(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
     return {i, j, rows.n, rows.t, head, rows.first};
   }
@@ -61,6 +63,7 @@ struct AttentionCall {
  private:
   std::vector<int64_t> offsets_, queries_;   // where the sequences' rows begin, in k and in q
   std::vector<int64_t> targets_, contexts_;  // of each sequence; empty: the call takes none
+  const int64_t* intervals_ = nullptr;       // attn_func, where the call takes it
 };
 
 }  // namespace hstujit

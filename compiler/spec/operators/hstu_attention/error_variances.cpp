@@ -259,7 +259,7 @@ void forward_variances(const AttentionCall& x, const Variances& y, const Units& 
     const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
     Sums out(1, hidden_dim);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      if (!x.valid(rows, head, i, j)) continue;
       const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
                                       x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
       const Estimate weight = errors.scored(s, x.pair(rows, head, i, j)).value;
@@ -286,7 +286,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
     Sums dq(1, attn_dim);
     Sum slopes;
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      if (!x.valid(rows, head, i, j)) continue;
       const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
       const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
       const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));

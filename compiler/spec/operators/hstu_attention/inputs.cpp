@@ -1,6 +1,7 @@
 // Random inputs of the attention operators.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/spec/operators/hstu_attention/attention_reference.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
@@ -67,10 +68,73 @@ HostTensor offsets_tensor(const std::vector<int64_t>& rows) {
   return offsets;
 }
 
+// Intervals of a row that sees columns of a sequence of n rows, in the manner that `bits` chooses: semi-local, causal,
+// anything at all, nothing, everything, short pieces.
+void draw_intervals(std::vector<int64_t>& ends, int64_t row, int64_t n, uint64_t bits, uint64_t seed) {
+  constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
+  const auto below = [&](size_t number, int64_t limit) {
+    return static_cast<int64_t>(mix_bits(seed + number) % static_cast<uint64_t>(std::max<int64_t>(limit, 1)));
+  };
+  const int64_t local = 1 + n / 8, leading = n / 10;
+  const uint64_t manner = bits % 8;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const bool begins = i % 2 == 1;
+    switch (manner) {
+      case 3:
+        ends[i] = i == 0 ? row + 1 : n;
+        break;
+      case 4:
+        ends[i] = below(i, 3 * n + 1) - n;
+        break;
+      case 5:
+        ends[i] = begins ? kMost : kLeast;
+        break;
+      case 6:
+        ends[i] = begins ? kLeast : kMost;
+        break;
+      case 7:
+        ends[i] = i == 0 ? 0 : begins ? below(i, n) : ends[i - 1] + below(i, 16);
+        break;
+      default:
+        ends[i] = i == 0   ? std::min(leading, row + 1)
+                  : i == 1 ? std::max(leading, row - local + 1)
+                  : i == 2 ? row + 1
+                           : 0;
+    }
+  }
+}
+
+// Neighbouring rows draw theirs in the same manner, so that tiles may be full or empty.
+HostTensor intervals_tensor(const std::vector<int64_t>& shape, const std::vector<int64_t>& sequence_rows,
+                            const std::vector<int64_t>& query_rows, uint64_t seed, uint64_t stream) {
+  constexpr int64_t kAlike = 80;
+  HostTensor tensor;
+  tensor.shape = shape;
+  const int64_t heads = shape[0], queries = shape[2];
+  tensor.integers.resize(static_cast<size_t>(heads * shape[1] * queries));
+  std::vector<int64_t> ends(static_cast<size_t>(shape[1]));
+  int64_t first = 0;
+  for (size_t b = 0; b < query_rows.size(); first += query_rows[b++]) {
+    for (int64_t head = 0; head < heads; ++head) {
+      for (int64_t r = 0; r < query_rows[b]; ++r) {
+        const int64_t query = first + r;
+        const auto index = static_cast<uint64_t>(head * queries + query);
+        const uint64_t alike = random_bits(seed, stream, static_cast<uint64_t>(head * queries + query / kAlike));
+        draw_intervals(ends, sequence_rows[b] - query_rows[b] + r, sequence_rows[b], alike,
+                       random_bits(seed, stream + 1, index));
+        for (size_t i = 0; i < ends.size(); ++i)
+          tensor.integers[static_cast<size_t>((head * shape[1] + static_cast<int64_t>(i)) * queries + query)] = ends[i];
+      }
+    }
+  }
+  return tensor;
+}
+
 // Draws operands as what they are used for asks: each from a stream of its own, behind those of q, k, v and dout.
 struct OperandDraw {
   const Lengths& lengths;
   const OperandSizes& sizes;
+  const std::vector<int64_t>& query_rows;  // of each sequence
   double attn_dim, grid;
   uint64_t seed;
 
@@ -80,7 +144,9 @@ struct OperandDraw {
     const std::vector<int64_t> shape = operand.kind->sizes(operand, sizes);
     switch (operand.use) {
       case OperandUse::kMask:
-        return counts(operand.name);
+        return operand.kind == &intervals_kind()
+                   ? intervals_tensor(shape, lengths.rows, query_rows, seed, kOthers + 2 * index)
+                   : counts(operand.name);
       case OperandUse::kBias:  // alpha times a bias has deviation 1/2, beside 2 of the product
         return normal_tensor(shape, 0.5 * attn_dim, operand.dtype, seed, kBias, grid);
       case OperandUse::kFactor:
@@ -121,8 +187,8 @@ std::vector<HostValue> attention_inputs(const AttentionSpec& spec, Direction dir
   const QueryRows query_rows = spec.query_rows();
   const std::vector<Operand>& operands = spec.operands();
   HostTensor offsets = offsets_tensor(lengths.rows);
-  HostTensor query_offsets =
-      offsets_tensor(lengths.rows_of(query_rows == QueryRows::kAll ? kSequenceAxis : kQueryAxis));
+  const std::vector<int64_t>& rows_of_q = lengths.rows_of(query_rows == QueryRows::kAll ? kSequenceAxis : kQueryAxis);
+  HostTensor query_offsets = offsets_tensor(rows_of_q);
   const int64_t total = offsets.integers.back(), queries = query_offsets.integers.back();
 
   // alpha = 1 / Dqk and this deviation of q and k give scores alpha * dot of deviation 2: the bend of silu is in reach,
@@ -141,7 +207,7 @@ std::vector<HostValue> attention_inputs(const AttentionSpec& spec, Direction dir
   values.push_back(tensor_value(std::move(offsets)));
   if (query_rows == QueryRows::kLastJagged) values.push_back(tensor_value(std::move(query_offsets)));
   const OperandSizes sizes = {static_cast<int64_t>(lengths.rows.size()), total, queries, lengths.max_seq_len};
-  const OperandDraw draw = {lengths, sizes, static_cast<double>(p.attn_dim), grid, seed};
+  const OperandDraw draw = {lengths, sizes, rows_of_q, static_cast<double>(p.attn_dim), grid, seed};
   for (size_t index = 0; index < operands.size(); ++index)
     values.push_back(tensor_value(draw.input(operands[index], index)));
   if (direction == Direction::kBackward && p.adds_gradients) {

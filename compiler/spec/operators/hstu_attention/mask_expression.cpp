@@ -8,6 +8,9 @@ namespace hstujit {
 
 namespace {
 
+// Stands for the intervals of attn_func, which a launch alone knows, where work and tiles are counted.
+constexpr std::string_view kAssumedMask = "col <= row";
+
 // docs/ops-attention.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same
 // answers for 0 <= t <= n and folds and inverts better. With h = n - t, c contextual rows, max_id as on that page:
 //   id(column) < max_id  is  column < h and (c == 0 or c <= h): "history" below;
@@ -117,8 +120,8 @@ const Expression& attention_mask() {
 }
 
 Expression mask_of(const HstuAttentionParams& params) {
-  if (!params.has_own_mask()) return attention_mask();
-  Expression own = parse_mask(params.mask).value();
+  if (!params.has_own_mask() && !params.has_intervals()) return attention_mask();
+  Expression own = parse_mask(params.has_intervals() ? kAssumedMask : params.mask).value();
   const Term root = {own.root()};
   ExpressionBuilder ops(std::move(own));
   const Term within = ops.lt(ops.number("column"), ops.number("n"));

@@ -11,7 +11,8 @@ namespace hstujit {
 // numbers of a mask under the names of HstuAttentionParams.
 const Expression& attention_mask();
 
-// The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence.
+// The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence. With
+// attn_func it is the causal mask, which counts of work and tiles assume.
 Expression mask_of(const HstuAttentionParams& params);
 
 }  // namespace hstujit

@@ -38,16 +38,8 @@ void check_full_mask(const HstuAttentionParams& p, ConfigRules& rules) {
   }
 }
 
-// A condition says what every row sees, so that nothing is left for the fields to say; only `causal` may be given,
-// since it is true where it is not.
-void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
-  const Result<Expression> mask = parse_mask(p.mask);
-  if (!mask.ok()) return rules.broken("mask", Json(p.mask), mask.status().message());
-  if (!p.num_targets && mask->depends_on("t")) {
-    rules.broken("mask", Json(p.mask),
-                 "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
-  }
-  const std::string rule = "mask replaces it; allowed: ";
+// Fields that nothing is left for where something else says what every row sees.
+void check_replaced(const HstuAttentionParams& p, const std::string& rule, ConfigRules& rules) {
   if (p.full_mask) rules.broken("full_mask", p.full_mask, rule + "false");
   if (p.num_contexts) rules.broken("num_contexts", std::string("set"), rule + "false");
   if (p.target_group_size > 1) rules.broken("target_group_size", p.target_group_size, rule + "1");
@@ -58,6 +50,40 @@ void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
                                                          {"sla_k2", p.sla_k2}};
   for (const auto& [name, value] : others) {
     if (value != 0) rules.broken(name, value, rule + "0");
+  }
+}
+
+// A condition says what every row sees, so that nothing is left for the fields to say; only `causal` may be given,
+// since it is true where it is not.
+void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
+  const Result<Expression> mask = parse_mask(p.mask);
+  if (!mask.ok()) return rules.broken("mask", Json(p.mask), mask.status().message());
+  if (!p.num_targets && mask->depends_on("t")) {
+    rules.broken("mask", Json(p.mask),
+                 "launches take no num_targets; allowed: num_targets=true, or a mask without targets");
+  }
+  check_replaced(p, "mask replaces it; allowed: ", rules);
+}
+
+// A launch says what every row sees, so that nothing is left for the fields to say, but for `causal` as above.
+void check_intervals(const HstuAttentionParams& p, ConfigRules& rules) {
+  if (p.attn_func % 2 == 0) {
+    rules.broken("attn_func", p.attn_func,
+                 fmt::format("the first interval has an end alone, and each further one a begin and an end; allowed: "
+                             "0, or an odd number up to {}",
+                             kMaxIntervalEnds));
+  }
+  const std::string rule = "attn_func replaces it; allowed: ";
+  if (p.has_own_mask()) rules.broken("mask", Json(p.mask), rule + "no mask");
+  if (p.num_targets) rules.broken("num_targets", std::string("set"), rule + "false");
+  check_replaced(p, rule, rules);
+  if (p.attn_func_heads <= 1 || !parse_own_operands(p.operands, p.heads).ok()) return;
+  // A forward call does not know whether the gradient of a bias or of factors will be asked for.
+  for (const Operand& operand : operands_of(p)) {
+    if (operand.use == OperandUse::kMask || (operand.is_own() && !operand.gradient)) continue;
+    rules.broken(
+        "attn_func_heads", p.attn_func_heads,
+        fmt::format("{} may have a gradient, which is a sum over heads that see the same; allowed: 1", operand.name));
   }
 }
 
@@ -139,7 +165,8 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                              element, element));
   }
   // With semi-local attention there are no groups, with or without targets; with no mask there are no targets.
-  if (!p.has_own_mask() && p.target_group_size > 1 && !p.num_targets && (p.full_mask || !p.semi_local())) {
+  if (!p.has_own_mask() && !p.has_intervals() && p.target_group_size > 1 && !p.num_targets &&
+      (p.full_mask || !p.semi_local())) {
     rules.broken("target_group_size", p.target_group_size,
                  p.full_mask ? "only targets come in groups, and with no mask there are none; allowed: 1"
                              : "only targets come in groups; allowed: 1, or num_targets=true with it");
@@ -150,7 +177,13 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
   }
   check_operands(p, path, mistakes);
   check_score(p, rules);
-  if (p.has_own_mask()) {
+  if (p.attn_func_heads > 0 && !p.has_intervals()) {
+    rules.broken("attn_func_heads", p.attn_func_heads,
+                 "launches take no attn_func; allowed: 0, or attn_func above 0 with it");
+  }
+  if (p.has_intervals()) {
+    check_intervals(p, rules);
+  } else if (p.has_own_mask()) {
     check_own_mask(p, rules);
   } else if (p.full_mask) {
     check_full_mask(p, rules);
@@ -164,6 +197,7 @@ void make_canonical(HstuAttentionParams& p) {
   p.score = canonical_score(p.score, own_operands(p.operands, p.heads));
   p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  if (p.has_intervals()) p.causal = false;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {
       p = *std::move(fields);

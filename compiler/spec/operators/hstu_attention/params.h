@@ -16,6 +16,9 @@ inline constexpr std::string_view kScoreNames = "x row col n targets head heads 
 // What the tensor attn_scale has a factor for: there is none, every row of q, all of them together.
 inline constexpr std::string_view kAttnScales = "none rows scalar";
 
+// The most numbers that the tensor attn_func has for a row of q: 16 intervals.
+inline constexpr int64_t kMaxIntervalEnds = 31;
+
 inline constexpr std::string_view kAddsGradientsDoc =
     "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that "
     "share rab or attn_scale";
@@ -37,8 +40,10 @@ struct HstuAttentionParams {
   bool num_contexts = false;  // takes a num_contexts tensor in place of that number
   int64_t sla_k1 = 0;         // either > 0 switches semi-local attention on
   int64_t sla_k2 = 0;
-  bool full_mask = false;  // "no mask": every pair of a sequence is valid (causal=false, window -1)
-  std::string mask = "";   // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
+  int64_t attn_func = 0;        // takes an attn_func tensor with so many numbers for each row of q; 0: none
+  int64_t attn_func_heads = 0;  // heads of that tensor, a divisor of H
+  bool full_mask = false;       // "no mask": every pair of a sequence is valid (causal=false, window -1)
+  std::string mask = "";  // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
   std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
   std::string operands = "";        // declarations of what the score reads (operands/own_operands.h)
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
@@ -52,6 +57,7 @@ struct HstuAttentionParams {
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }
   bool has_contexts() const { return num_contexts || contextual_seq_len > 0; }
   bool has_own_mask() const { return !mask.empty(); }
+  bool has_intervals() const { return attn_func > 0; }  // the mask is what launches give
 
   // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
   // rows of P in place of the scale: each row has its own, or all rows have one.
@@ -88,6 +94,14 @@ struct HstuAttentionParams {
             .or_none(),
         field("sla_k1", &P::sla_k1, "semi-local attention: local part", 0, kMaxSeqLen),
         field("sla_k2", &P::sla_k2, "semi-local attention: global part", 0, kMaxSeqLen),
+        field("attn_func", &P::attn_func,
+              "launches take attn_func, which columns each row sees, as this many ends of intervals: an odd number; it "
+              "replaces causal and all other fields of the mask; 0: none",
+              0, kMaxIntervalEnds)
+            .or_none(),
+        field("attn_func_heads", &P::attn_func_heads,
+              "heads of attn_func, a divisor of heads; 0: 1 where launches take it", 0, 1024)
+            .or_none(),
         field("full_mask", &P::full_mask, "no mask: every pair of a sequence is valid"),
         field(
             "mask", &P::mask,

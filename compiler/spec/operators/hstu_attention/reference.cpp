@@ -43,7 +43,7 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
     double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
     const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (i < 0 || !hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      if (!x.valid(rows, head, i, j)) continue;
       const double s = product(x, head, rows, q, i, j);
       const double weight = x.score.value(s, x.pair(rows, head, i, j)) * x.factor(rows.first_query + r);
       add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
@@ -61,7 +61,7 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
     const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
     const double factor = x.factor(rows.first + i);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      if (!x.valid(rows, head, i, j)) continue;
       const int64_t column = x.place(rows.first + j, head, attn_dim), value = x.place(rows.first + j, head, hidden_dim);
       const double s = product(x, head, rows, x.q + row, i, j);
       const double dp = dot(dout, x.v + value, hidden_dim);

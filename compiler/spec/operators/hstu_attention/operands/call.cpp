@@ -4,6 +4,8 @@ namespace hstujit {
 
 CallDeclaration& operand_call(CallDeclaration& call) {
   return call.size("rab_heads", {{"rab", 1}})
+      .size("attn_func", {{"attn_func", 1}})
+      .size("attn_func_heads", {{"attn_func", 0}})
       .presence("num_targets", "num_targets")
       .presence("num_contexts", "num_contexts")
       .form("attn_scale")

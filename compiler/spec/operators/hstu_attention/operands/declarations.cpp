@@ -46,19 +46,30 @@ std::vector<Operand> operands_of(const HstuAttentionParams& params) {
     add("num_contexts", sequence_kind(), OperandUse::kMask, params.offsets_dtype).doc =
         "contexts at the beginning of each sequence";
   }
+  if (params.has_intervals()) {
+    Operand& intervals = add("attn_func", intervals_kind(), OperandUse::kMask, DataType::kInt32);
+    intervals.heads = params.attn_func_heads;
+    intervals.entries = params.attn_func;
+    intervals.doc = "ends of the intervals of columns that each row of q sees";
+  }
   for (const Operand& operand : own_operands(params.operands, params.heads)) operands.push_back(operand);
   return operands;
 }
 
 void check_operands(const HstuAttentionParams& params, const std::string& path, Mistakes& mistakes) {
-  if (params.rab_heads == 0 || params.heads % params.rab_heads == 0) return;
-  ConfigRules(path, mistakes)
-      .broken("rab_heads", params.rab_heads,
-              fmt::format("heads share the bias heads evenly; allowed: 0, or a divisor of heads, which is {}",
-                          params.heads));
+  ConfigRules rules(path, mistakes);
+  const auto check_heads = [&](std::string_view field, int64_t heads, std::string_view whose) {
+    if (heads == 0 || params.heads % heads == 0) return;
+    rules.broken(field, heads,
+                 fmt::format("heads share the {} heads evenly; allowed: 0, or a divisor of heads, which is {}", whose,
+                             params.heads));
+  };
+  check_heads("rab_heads", params.rab_heads, "bias");
+  check_heads("attn_func_heads", params.attn_func_heads, "mask's");
 }
 
 void make_canonical_operands(HstuAttentionParams& params) {
+  if (params.has_intervals()) params.attn_func_heads = std::max<int64_t>(params.attn_func_heads, 1);
   if (!params.has_bias()) params.drab = true;
   if (!params.has_factors()) params.dattn_scale = true;
   const std::vector<Operand> operands = operands_of(params);

@@ -11,9 +11,15 @@ using Axis = OperandAxis;
 constexpr OperandKind kPair = {"pair", {Axis::kSequences, Axis::kHeads, Axis::kPositions, Axis::kPositions}, 4};
 constexpr OperandKind kRow = {"row", {Axis::kRows, Axis::kHeads}, 2};
 constexpr OperandKind kSequence = {"sequence", {Axis::kSequences}, 1};
+constexpr OperandKind kIntervals = {"intervals", {Axis::kHeads, Axis::kEntries, Axis::kRows}, 3};
 constexpr OperandKind kScalar = {"scalar", {Axis::kOne}, 1};
 constexpr OperandKind kHead = {"head", {Axis::kHeads}, 1};
 constexpr OperandKind kTable = {"table", {Axis::kEntries, Axis::kHeads}, 2};
+
+// Rows of q have factors and masks.
+bool is_of_queries(const Operand& operand) {
+  return operand.use == OperandUse::kFactor || operand.use == OperandUse::kMask;
+}
 
 Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
   switch (axis) {
@@ -22,7 +28,7 @@ Dimension dimension_of(Axis axis, const Operand& operand, QueryRows rows) {
     case Axis::kHeads:
       return Dimension::constant(operand.heads);
     case Axis::kRows:
-      return operand.use == OperandUse::kFactor ? query_rows(rows) : key_rows();
+      return is_of_queries(operand) ? query_rows(rows) : key_rows();
     case Axis::kPositions:
       return Dimension::scalar("max_seq_len");
     case Axis::kEntries:
@@ -40,7 +46,7 @@ int64_t size_of_axis(Axis axis, const Operand& operand, const OperandSizes& size
     case Axis::kHeads:
       return operand.heads;
     case Axis::kRows:
-      return operand.use == OperandUse::kFactor ? sizes.query_rows : sizes.rows;
+      return is_of_queries(operand) ? sizes.query_rows : sizes.rows;
     case Axis::kPositions:
       return sizes.max_seq_len;
     case Axis::kEntries:
@@ -83,6 +89,7 @@ bool Operand::has_sites() const { return use == OperandUse::kScore && gradient &
 const OperandKind& pair_kind() { return kPair; }
 const OperandKind& row_kind() { return kRow; }
 const OperandKind& sequence_kind() { return kSequence; }
+const OperandKind& intervals_kind() { return kIntervals; }
 const OperandKind& scalar_kind() { return kScalar; }
 const OperandKind& head_kind() { return kHead; }
 const OperandKind& table_kind() { return kTable; }

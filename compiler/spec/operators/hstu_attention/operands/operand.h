@@ -32,7 +32,7 @@ struct Operand {
   OperandUse use = OperandUse::kScore;
   DataType dtype = DataType::kFp32;
   int64_t heads = 0;      // size of its axis of heads, a divisor of those of q; 0: it has none
-  int64_t entries = 0;    // of a table
+  int64_t entries = 0;    // of a table, or numbers of a row's intervals
   int64_t alignment = 0;  // bytes; 0: an element's
   bool gradient = false;  // backward returns it, as gradient()
   std::string_view doc = {}, gradient_doc = {}, before_doc = {};
@@ -62,7 +62,7 @@ struct OperandSizes {
 enum class OperandAxis {
   kSequences,
   kHeads,      // Operand::heads; an operand without heads lacks the axis
-  kRows,       // of all sequences; of a factor, those of q
+  kRows,       // of all sequences; of a factor and of the mask, those of q
   kPositions,  // of a sequence, up to max_seq_len
   kEntries,    // Operand::entries
   kOne,
@@ -82,12 +82,13 @@ struct OperandKind {
   std::vector<int64_t> sizes(const Operand& operand, const OperandSizes& sizes) const;
 };
 
-const OperandKind& pair_kind();      // (B, heads, max_seq_len, max_seq_len): an element for each pair
-const OperandKind& row_kind();       // (L) or (L, heads): an element for each row; a factor's rows are those of q
-const OperandKind& sequence_kind();  // (B): an integer for each sequence, of its rows
-const OperandKind& scalar_kind();    // (1): one number
-const OperandKind& head_kind();      // (heads): an element for each head
-const OperandKind& table_kind();     // (entries) or (entries, heads): read at an index, or at the nearest that it has
+const OperandKind& pair_kind();       // (B, heads, max_seq_len, max_seq_len): an element for each pair
+const OperandKind& row_kind();        // (L) or (L, heads): an element for each row; a factor's rows are those of q
+const OperandKind& sequence_kind();   // (B): an integer for each sequence, of its rows
+const OperandKind& intervals_kind();  // (heads, entries, L): ends of the intervals of columns that a row of q sees
+const OperandKind& scalar_kind();     // (1): one number
+const OperandKind& head_kind();       // (heads): an element for each head
+const OperandKind& table_kind();      // (entries) or (entries, heads): read at an index, or at the nearest that it has
 
 // The one that is used so; null where there is none.
 const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use);
