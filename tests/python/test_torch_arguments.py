@@ -278,6 +278,7 @@ class Layers(unittest.TestCase):
             "rab",
             "attn_scale",
             "num_contexts",
+            "attn_func",
             "scaling_seqlen",
         }  # which no caller gives
         for name in ("stu_layer", "cached_stu_layer"):

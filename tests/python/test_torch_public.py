@@ -26,8 +26,10 @@ class Functions(unittest.TestCase):
         arguments = dict(zip(("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"), next(torch_cases.cases())[2]))
         with self.assertRaisesRegex(errors.UnsupportedError, "dropout_pr is 0.5"):
             functional.hstu_mha(**arguments, dropout_pr=0.5)
-        with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "attn_func has dtype fp32"):
             functional.hstu_mha(**arguments, attn_func=torch.ones(1, 3, 8))
+        with self.assertRaisesRegex(errors.InvalidConfigError, "max_attn_len is 2, but attn_func replaces it"):
+            functional.hstu_mha(**arguments, max_attn_len=2, attn_func=torch.ones(1, 3, 8, dtype=torch.int32))
 
     def test_tensors_of_another_rank_or_none(self):
         x, weight = torch_cases.tensor(4, 16), torch_cases.tensor(16)

@@ -110,7 +110,7 @@ class Layer(unittest.TestCase):
             self.assertEqual((k.shape, v.shape), ((8, 2, 16), (8, 2, 8)))
             self.agree([attn], [wanted[1]])
             self.assertIsNone(ours(x, weight, bias, uvqk_weight, uvqk_bias)[2])
-        with self.assertRaisesRegex(errors.UnsupportedError, "attn_func"):
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "attn_func has dtype fp32"):
             generative_recommenders.hstu_preprocess_and_attention(
                 x, weight, bias, 1e-6, *self.HEADS.values(), uvqk_weight, uvqk_bias, 8, offsets, 0.25, True, None, 0, 0,
                 False, False, False, attn_func=torch.ones(1),

@@ -39,6 +39,8 @@ def cases():
         "hstu_attention",
         *attention(num_targets=targets, num_contexts=torch.tensor([2, 0, 3]), max_attn_len=1),
     )
+    intervals = torch.arange(6 * ROWS, dtype=torch.int32).view(2, 3, ROWS) % 7
+    yield "attention_intervals", "hstu_attention", *attention(attn_func=intervals)
     yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
     yield "layer_norm", "layer_norm", (x, weight, bias), {}
     yield "layer_norm_plain", "layer_norm", (x,), {}

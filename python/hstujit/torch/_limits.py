@@ -20,7 +20,7 @@ from ._schema import DTYPES
 Given = Mapping[str, Any]
 
 # Whatever integers they are, functions make those of them that the operator takes.
-_CONVERTED = ("num_targets", "num_contexts", "timestamps", "query_time")
+_CONVERTED = ("num_targets", "num_contexts", "attn_func", "timestamps", "query_time")
 
 
 class Limits:

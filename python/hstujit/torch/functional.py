@@ -16,13 +16,13 @@ from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import (
     check_heads,
-    contexts_of,
     delta_len_of,
     dropout_of,
     flat_rows,
     fp32_precision,
     integers_as,
     like_offsets,
+    masks_of,
     moved_rows,
     padded_rows,
     rows_to_move,
@@ -67,18 +67,18 @@ def hstu_mha(
         num_targets: (B), targets at the end of each sequence.
         contextual_seq_len: rows at the beginning of a sequence that see its history; a tensor (B) has the number of
             each, which is ``num_contexts`` of the operator.
+        attn_func: (1 or heads, F, L) integers, in place of the other arguments of the mask: row i sees the columns
+            ``[0, f[0])``, ``[f[1], f[2])`` and so on, where f is ``attn_func[head, :, i]`` and F is odd.
         attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
 
     Returns:
         (L, heads, hidden_dim).
 
     Raises:
-        hstujit.errors.UnsupportedError: ``dropout_pr`` above 0 in training, or ``attn_func``.
+        hstujit.errors.UnsupportedError: ``dropout_pr`` above 0 in training.
     """
     if dropout_pr > 0 and training:
         raise UnsupportedError(f"dropout_pr is {shown(dropout_pr)}; attention has no dropout: it must be 0 in training")
-    if attn_func is not None:
-        raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     return _ops.hstu_attention(
         q,
         k,
@@ -86,12 +86,11 @@ def hstu_mha(
         seq_offsets,
         max_seq_len,
         alpha,
-        num_targets=like_offsets(num_targets, seq_offsets),
         attn_scale=None if attn_scale is None else attn_scale.float().reshape(-1),
         scaling_seqlen=scaling_seqlen,
         causal=causal,
         max_attn_len=max_attn_len,
-        **contexts_of(contextual_seq_len, seq_offsets),
+        **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
         min_full_attn_seq_len=min_full_attn_seq_len,
         precision=fp32_precision(),
     )
@@ -111,11 +110,13 @@ def delta_hstu_mha(
     kernel: Any = None,
     enable_tma: bool = False,
     *,
+    attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
 ) -> torch.Tensor:
     """Attention of the last rows of each sequence over all its rows: ``delta_hstu_attention`` of docs/ops-attention.md.
 
-    ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence. It has no derivative.
+    ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence, whose numbers ``attn_func`` has. It has
+    no derivative.
     """
     return _ops.delta_hstu_attention(
         delta_q,
@@ -125,10 +126,9 @@ def delta_hstu_mha(
         max_seq_len,
         delta_len_of(delta_q, seq_offsets),
         alpha,
-        num_targets=like_offsets(num_targets, seq_offsets),
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
-        **contexts_of(contextual_seq_len, seq_offsets),
+        **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
         precision=fp32_precision(),
     )
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import torch
 
-from ..errors import UnsupportedError
-from ._arguments import contexts_of, dropout_of, fp32_precision, like_offsets, weight_like
+from ._arguments import dropout_of, fp32_precision, masks_of, weight_like
 from ._calling import calling
 from ._schema import OPERATORS as _ops
 from .functional import hstu_mha
@@ -139,12 +138,7 @@ def hstu_preprocess_and_attention(
 
     Returns:
         u and the attention output, both (L, num_heads * hidden_dim), and with ``prefill`` k and v, for a cache.
-
-    Raises:
-        hstujit.errors.UnsupportedError: ``attn_func``.
     """
-    if attn_func is not None:
-        raise UnsupportedError("attn_func is given; masks of a tensor are not there: it must be None")
     projection = norm_weight, norm_bias, norm_eps, num_heads, attn_dim, hidden_dim, uvqk_weight, uvqk_bias
     masks: dict[str, Any] = {"causal": causal, "max_attn_len": max_attn_len}
     if prefill:
@@ -158,6 +152,7 @@ def hstu_preprocess_and_attention(
             seq_offsets,
             num_targets=num_targets,
             contextual_seq_len=contextual_seq_len,
+            attn_func=attn_func,
             scaling_seqlen=scaling_seqlen,
             **masks,
         )
@@ -171,7 +166,6 @@ def hstu_preprocess_and_attention(
         attn_alpha,
         weight_like(norm_bias, x),
         uvqk_bias,
-        like_offsets(num_targets, seq_offsets),
         eps=norm_eps,
         scaling_seqlen=scaling_seqlen,
         heads=num_heads,
@@ -182,7 +176,7 @@ def hstu_preprocess_and_attention(
         recompute_uvqk=recompute_uvqk_in_backward or not torch.is_grad_enabled(),
         precision=fp32_precision(),
         **masks,
-        **contexts_of(contextual_seq_len, seq_offsets),
+        **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
     )
     return u, attn.view(-1, num_heads * hidden_dim), None, None
 
