@@ -43,7 +43,7 @@ def instances():
 
 def small_instances():
     """For compute-sanitizer, which is slow: few masks, every kind, short sequences, all of Hopper's and Ampere's paths."""
-    masks = ("causal", "context_window_groups", "contexts_window_full_targets", "semi_local_context_targets", "none")
+    masks = ("causal", "context_window_groups", "contexts_window_full_targets", "semi_local_context_targets", "none", "intervals")
     for chosen in instances():
         name = chosen["name"]
         if (name.endswith("-64x64") and name.split("-")[0] in masks) or name in (
@@ -51,7 +51,7 @@ def small_instances():
                 "alignment2", "relu-bf16", "int32-bf16"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name in ("causal-bf16-alone33", "context_window_full_targets-bf16-jagged_64x64", "contexts_window_full_targets-fp16-jagged_64x64", "groups-fp16-delta70_128x128",
-                    "none-tf32-jagged_64x64"):
+                    "none-tf32-jagged_64x64", "intervals-bf16-jagged_64x64", "intervals-bf16-heads_64x64"):
             yield {**chosen, "max_seq_len": 512, "lengths": [500] if "alone" in name else [0, 65, 128, 300]}
         if name in ("causal-bf16-alone_128x128", "semi_local_context_targets-fp16-two_64x64"):
             yield chosen | {"max_seq_len": 512, "lengths": [500]}

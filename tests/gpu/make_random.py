@@ -53,10 +53,14 @@ def instance(draw, number):
         "alpha": draw.choice([1, 1, 1, 0.25, -1]) / attn_dim, "lengths": lengths,
         "max_seq_len": max(1, *lengths) + draw.choice([0, 0, 1, 50 if bias else 1000]), **parameters, **TYPES[kind],
     }
+    if "attn_func" in parameters:
+        result["attn_func"] = draw.choice([1, 3, 5, 9, 31])
     if bias:
         result["rab_heads"] = draw.choice([1, heads])
     if draw.randrange(4) == 0:
         result["attn_scale"] = draw.choice(["rows", "scalar"])
+    if "attn_func" in parameters and "rab_heads" not in result and "attn_scale" not in result:
+        result["attn_func_heads"] = draw.choice([1, heads])
     if way == "delta":
         result["jagged_queries"] = draw.randrange(2) == 0
         result["delta_len"] = [draw.randint(0, 80) for _ in lengths] if result["jagged_queries"] else draw.choice([1, 3, 17, 64, 65, 130])

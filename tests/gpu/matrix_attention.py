@@ -26,6 +26,8 @@ MASKS = {
     "both_ways_contexts_targets": {"causal": False, "num_contexts": 7, "num_targets": 20},
     "semi_local_contexts_targets": {"sla_k1": 40, "sla_k2": 25, "num_contexts": 30, "num_targets": 20},
     "semi_local_context_targets": {"sla_k1": 40, "sla_k2": 25, "contextual_seq_len": 30, "num_targets": 20},
+    "intervals": {"attn_func": 3},
+    "intervals9": {"attn_func": 9},
 }
 DIMENSIONS = [(32, 32), (40, 40), (64, 64), (96, 96), (128, 128), (192, 192), (256, 256), (64, 128), (128, 64), (256, 128)]
 TYPES = {
@@ -42,7 +44,7 @@ SCORES = ["relu", "relu2", "sigmoid", "tanh", "gelu", "identity"]
 # Rows of q where it has the last ones only: fewer than most sequences have, and more than some.
 DELTA_LENGTHS = [65, 130, 1025, 3, 0, 64, 2000, 7]
 DELTAS = {"delta1": 1, "delta64": 64, "delta70": 70, "jagged": [1, 0, 64, 65, 3, 17, 128, 80]}
-DELTA_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+DELTA_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets", "intervals")
 
 
 def instance(name, dims, **parameters):
@@ -68,7 +70,7 @@ def delta_instances():
 
 def many_instances():
     """More sequences than a schedule looks at one by one: its items are pairs of row tiles then, where the mask lets them."""
-    for mask in ("causal", "targets", "groups", "context", "contexts", "window"):
+    for mask in ("causal", "targets", "groups", "context", "contexts", "window", "intervals"):
         for kind in ("bf16", "fp16"):
             for dims in ((64, 64), (128, 128)):
                 yield instance(f"{mask}-{kind}-many_{dims[0]}x{dims[1]}", dims, **MASKS[mask], **TYPES[kind]) | {"lengths": 3 * LENGTHS}
@@ -82,7 +84,7 @@ LONELY = [i % 5 for i in range(60)] + [3000]
 
 
 def crowd_instances():
-    for mask in ("causal", "targets", "context", "window", "context_window_targets", "contexts_window_full_targets", "none"):
+    for mask in ("causal", "targets", "context", "window", "context_window_targets", "contexts_window_full_targets", "none", "intervals"):
         for kind, dims in (("bf16", (64, 64)), ("fp16", (128, 128)), ("bf16", (64, 128))):
             batches = {"crowd": (CROWD, 256), "lonely": (LONELY, 4096)} | ({"great_crowd": (GREAT_CROWD, 256)} if mask == "causal" else {})
             for name, (lengths, longest) in batches.items():
@@ -101,7 +103,7 @@ def few_instances():
 
 # A bias has a row for each of max_seq_len positions, whatever lengths are: short ones, few sequences.
 BIAS_LENGTHS = [0, 1, 63, 65, 128, 200, 320]
-BIAS_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets")
+BIAS_MASKS = ("causal", "context_window_full_targets", "contexts_window_full_targets", "groups", "both_ways_context_targets", "none", "semi_local_context_targets", "intervals")
 BIASES = {
     "rab1": {"rab_heads": 1},
     "rab2_rows": {"rab_heads": 2, "attn_scale": "rows"},
@@ -138,6 +140,8 @@ def plain_instances():
     for score in SCORES:
         for kind, type_parameters in TYPES.items():
             yield instance(f"{score}-{kind}", (64, 64), score=score, **type_parameters)
+    for kind, type_parameters in TYPES.items():
+        yield instance(f"intervals-{kind}-heads_64x64", (64, 64), attn_func=5, attn_func_heads=2, **type_parameters)
     for alignment in (2, 4):
         yield instance(f"alignment{alignment}", (72, 40), dtype="bf16", alignment=alignment, num_targets=20)
     for kind, type_parameters in TYPES.items():

@@ -45,6 +45,7 @@ def layer_instances():
                     yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
                     if name == "layer":
                         yield whole | {"name": f"{whole['name']}_contexts", **MASKS["contexts_window_full_targets"]}
+                        yield whole | {"name": f"{whole['name']}_intervals", **MASKS["intervals"]}
                         yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}
                 if mask == "causal" and name in ("layer_rms_group", "layer_tf32", "layer_fp32"):
                     cached = {key: value for key, value in whole.items() if key not in ("training", "dropout", "recompute_normed_x", "recompute_uvqk", "recompute_y")}
