@@ -105,6 +105,7 @@ std::vector<Rejection> head_cluster_rejections(const AttentionSpec& spec, const 
   if (spec.params().heads % config.head_cluster != 0)
     refuse(fmt::format("or a divisor of the {} heads", spec.params().heads));
   if (!split_score(spec.params())) refuse("the score reads nothing that is worth it and the same for all heads");
+  if (spec.params().has_intervals()) refuse("rows of different heads may see different columns with attn_func");
   if (spec.query_rows() != QueryRows::kAll) refuse(fmt::format("q of {} has few rows", spec.op()));
   if (config.schedule != "grid" || config.split_kv || config.pack_sequences || config.consumers == 1 ||
       config.blocks_per_sm > 1)
