@@ -104,6 +104,7 @@ class Emitter : public Ops {
   Value load_element(Value memref, Value index);
   void store_element(Value scalar, Value memref, Value index);
   Value sum_lanes(Value lanes);
+  Value max_of_lanes(Value lanes);
 
   // to[column][row] = from[row][column] for one block of lanes x lanes; the arguments are addresses of corners.
   void transpose_block(Value from, int64_t from_width, Value to, int64_t to_width);

@@ -129,4 +129,8 @@ Value Emitter::sum_lanes(Value lanes) {
   return mlir::vector::ReductionOp::create(builder(), location(), mlir::vector::CombiningKind::ADD, lanes);
 }
 
+Value Emitter::max_of_lanes(Value lanes) {
+  return mlir::vector::ReductionOp::create(builder(), location(), mlir::vector::CombiningKind::MAXNUMF, lanes);
+}
+
 }  // namespace hstujit

@@ -91,12 +91,13 @@ struct Turn {
   double cost = 0;
 };
 
-// Brings the items of chains together.
-std::vector<Turn> turns_of(std::vector<WorkItem>& items) {
-  std::stable_sort(items.begin(), items.end(), [](const WorkItem& a, const WorkItem& b) { return a.chain < b.chain; });
+// The items [begin, end), of which it brings those of chains together.
+std::vector<Turn> turns_of(std::vector<WorkItem>& items, size_t begin, size_t end) {
+  std::stable_sort(items.begin() + static_cast<ptrdiff_t>(begin), items.begin() + static_cast<ptrdiff_t>(end),
+                   [](const WorkItem& a, const WorkItem& b) { return a.chain < b.chain; });
   std::vector<Turn> turns;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (i == 0 || items[i].chain < 0 || items[i].chain != items[i - 1].chain) turns.push_back({i, i});
+  for (size_t i = begin; i < end; ++i) {
+    if (i == begin || items[i].chain < 0 || items[i].chain != items[i - 1].chain) turns.push_back({i, i});
     turns.back().end = i + 1;
     turns.back().cost += items[i].cost;
   }
@@ -136,8 +137,12 @@ Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
   HSTUJIT_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::bind(signature_, values, count));
   HSTUJIT_ASSIGN_OR_RETURN(std::vector<WorkItem> items, operator_->items(arguments));
   std::vector<float> parts(static_cast<size_t>(operator_->parts_size(arguments)));
-  const std::vector<Turn> turns = turns_of(items);
-  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), turns.size()));
+  const auto others =
+      std::stable_partition(items.begin(), items.end(), [](const WorkItem& item) { return item.first; });
+  const auto first = static_cast<size_t>(others - items.begin());
+  const std::vector<Turn> rounds[] = {turns_of(items, 0, first), turns_of(items, first, items.size())};
+  const size_t most = std::max(rounds[0].size(), rounds[1].size());
+  const int threads = static_cast<int>(std::min<size_t>(static_cast<size_t>(threads_), most));
   std::vector<Scratch> scratch;
   std::vector<PackedArguments> packed;
   for (int i = 0; i < threads; ++i) {
@@ -148,9 +153,11 @@ Status JitKernel::launch(const HstujitHostValue* values, size_t count) const {
     }
     packed.emplace_back(arguments, std::span(scratch.back().get(), static_cast<size_t>(scratch_size_)), parts);
   }
-  parallel_for(turns.size(), threads, [&](int worker, size_t i) {
-    for (size_t item = turns[i].begin; item < turns[i].end; ++item) function_(packed[worker].with(items[item]));
-  });
+  for (const std::vector<Turn>& turns : rounds) {
+    parallel_for(turns.size(), threads, [&](int worker, size_t i) {
+      for (size_t item = turns[i].begin; item < turns[i].end; ++item) function_(packed[worker].with(items[item]));
+    });
+  }
   operator_->finish(arguments, parts.data());
   return Status();
 }

@@ -2,7 +2,8 @@
 //
 // An operator is cut into work items that write disjoint parts of the outputs and read only inputs, so they may run in
 // any order and on any thread with the same result; what they have to add up is left to one call at the end. Items that
-// add to the same numbers form a chain, which keeps their order.
+// add to the same numbers form a chain, which keeps their order. What many items need to know, others may find out
+// first.
 // compiler/host/families/<family>/ defines make_host_<family>, for every operator of it; CMake lists them by glob.
 // Everything else (checking arguments, code generation, threads, the C boundary) is common to all.
 #pragma once
@@ -27,6 +28,7 @@ struct WorkItem {
   std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
   double cost = 0;                                  // relative; the most expensive items start first
   int64_t chain = -1;  // items of the same one follow one another, in the order in which they are listed; -1: of none
+  bool first = false;  // item that comes before all others, which read what such items leave for them
 };
 
 // The function under construction that computes one work item.

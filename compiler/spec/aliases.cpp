@@ -72,6 +72,7 @@ constexpr Alias kParameterNames[] = {
     {"attn_func", "func attn_funcs has_attn_func n_func num_func nfunc arbitrary_nfunc"},
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
+    {"num_softmax_heads", "softmax_heads num_heads_softmax"},
     {"rab_heads",
      "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias rel_attn_bias "
      "attention_bias has_attn_bias enable_relative_attention_bias"},

@@ -23,7 +23,7 @@ struct FieldRules {
   int64_t multiple = 1;  // integers are multiples of this
   // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
-  bool optional = false;  // of a text, which may be empty, or a flag: JSON has neither an empty one nor false
+  bool optional = false;  // JSON has neither an empty text nor false nor 0, which the field may be
   // Separated by spaces, of a text with choices: the names of expressions that it may be in place of one.
   std::string_view expression_names = {};
   bool keeps_registers = false;  // of a kernel config: its kernel has as many registers, whatever the value is

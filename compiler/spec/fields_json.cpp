@@ -227,8 +227,8 @@ Json write_slots(const FieldSlots& slots) {
   Json json = Json::object();
   for (const FieldSlot& slot : slots) {
     Json value = initial_of(slot);
-    if (!slot.rules.optional || (value != "" && value != false && value != 0))
-      json[std::string(slot.rules.name)] = std::move(value);
+    const bool none = value == "" || value == false || value == 0;
+    if (!slot.rules.optional || !none) json[std::string(slot.rules.name)] = std::move(value);
   }
   return json;
 }

@@ -309,6 +309,8 @@ struct CachedStuLayer {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -358,6 +360,7 @@ struct CachedStuLayer {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -493,6 +496,8 @@ struct DeltaHstuAttention {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -528,6 +533,7 @@ struct DeltaHstuAttention {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -608,6 +614,8 @@ struct HstuAttention {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -646,6 +654,7 @@ struct HstuAttention {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -859,6 +868,8 @@ struct HstuPreprocessAndAttention {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -910,6 +921,7 @@ struct HstuPreprocessAndAttention {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1115,6 +1127,8 @@ struct NormAttention {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1158,6 +1172,7 @@ struct NormAttention {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1302,6 +1317,8 @@ struct StuLayer {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1370,6 +1387,7 @@ struct StuLayer {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1447,6 +1465,8 @@ struct StuStack {
   ExpressionOr<Score> score = Score::silu;
   // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
+  // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
+  std::int64_t num_softmax_heads = 0;
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1516,6 +1536,7 @@ struct StuStack {
     text.add("mask", mask, "");
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
+    text.add("num_softmax_heads", num_softmax_heads, 0);
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);

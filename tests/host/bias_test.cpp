@@ -62,6 +62,18 @@ TEST(HostBias, EveryKindOfFactor) {
   }
 }
 
+TEST(HostBias, HeadsWithSoftmax) {
+  for (const Direction direction : kDirections) {
+    for (const int softmax : {1, 3, 4}) {
+      for (const char* kind : {"none", "rows", "scalar"}) {
+        expect_agreement(bias_spec({{"num_softmax_heads", softmax}, {"rab_heads", 2}, {"attn_scale", kind}}),
+                         direction);
+      }
+    }
+    expect_agreement(bias_spec({{"num_softmax_heads", 1}, {"attn_scale", "rows"}, {"num_targets", true}}), direction);
+  }
+}
+
 TEST(HostBias, EveryScore) {
   for (const Direction direction : kDirections) {
     for (const std::string& score : split(kHstuScores, ' ')) {

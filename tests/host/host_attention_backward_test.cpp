@@ -47,6 +47,19 @@ TEST(HostAttentionBackward, EveryScore) {
   }
 }
 
+TEST(HostAttentionBackward, HeadsWithSoftmax) {
+  for (const Json& changes : mask_combinations())
+    expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 1}}));
+  for (const Json& changes : semi_local_and_full_masks())
+    expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 2}}));
+  expect_agreement(with(base_spec(), {{"num_softmax_heads", 1}, {"mask", "col < row and row - col > 40"}}));
+  for (const char* dtype : {"bf16", "fp16"}) {
+    Json json = with(base_spec(), {{"dtype", dtype}, {"num_softmax_heads", 2}, {"attn_dim", 40}, {"hidden_dim", 136}});
+    json.erase("precision");
+    expect_agreement(json, adversarial_lengths(), 16);
+  }
+}
+
 TEST(HostAttentionBackward, EveryTypeAndHeadDimension) {
   const std::vector<std::pair<int, int>> dimensions = {{8, 8}, {64, 64}, {40, 96}, {128, 24}, {256, 256}, {16, 136}};
   for (const char* dtype : {"bf16", "fp16", "fp32"}) {
@@ -126,7 +139,7 @@ TEST(HostAttentionBackward, ScalingSeqlenReplacesMaxSeqLen) {
 }
 
 TEST(HostAttentionBackward, ThreadsDoNotChangeOneBit) {
-  const OpSpecPtr spec = make_spec(with(base_spec(), {{"num_targets", true}}));
+  const OpSpecPtr spec = make_spec(with(base_spec(), {{"num_targets", true}, {"num_softmax_heads", 1}}));
   const HostHandle one(*spec, 1, Direction::kBackward), four(*spec, 4, Direction::kBackward);
   HostCall a = backward_call(spec, adversarial_lengths(), 5), b = backward_call(spec, adversarial_lengths(), 5);
   ASSERT_EQ(a.launch(one), 0) << a.error();

@@ -36,6 +36,31 @@ TEST(HostAttention, EveryScore) {
   }
 }
 
+TEST(HostAttention, HeadsWithSoftmax) {
+  for (const Json& changes : mask_combinations())
+    expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 1}}));
+  for (const Json& changes : semi_local_and_full_masks())
+    expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 2}}));
+  expect_agreement(with(base_spec(), {{"num_softmax_heads", 1}, {"mask", "col < row and row - col > 40"}}));
+  for (const char* dtype : {"bf16", "fp16"}) {
+    Json json = with(base_spec(), {{"dtype", dtype}, {"num_softmax_heads", 2}, {"attn_dim", 40}, {"hidden_dim", 136}});
+    json.erase("precision");
+    expect_agreement(json, adversarial_lengths(), 16);
+  }
+}
+
+// S of hundreds, whose powers alone would be infinite.
+TEST(HostAttention, SoftmaxOfLargeScores) {
+  const OpSpecPtr spec = make_spec(with(base_spec(), {{"num_softmax_heads", 2}}));
+  const HostHandle handle(*spec, 2);
+  for (const double alpha : {40.0, -40.0, 0.0}) {
+    HostCall call(spec, adversarial_lengths(), 5);
+    call.inputs()[static_cast<size_t>(find_argument(spec->signature(Direction::kForward), "alpha"))].scalar = alpha;
+    ASSERT_EQ(call.launch(handle), 0) << call.error();
+    EXPECT_EQ(call.mistakes(), "") << alpha;
+  }
+}
+
 TEST(HostAttention, EveryTypeAndHeadDimension) {
   const std::vector<std::pair<int, int>> dimensions = {{8, 8}, {64, 64}, {40, 96}, {128, 24}, {256, 256}, {16, 136}};
   for (const char* dtype : {"bf16", "fp16", "fp32"}) {

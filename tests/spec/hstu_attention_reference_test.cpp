@@ -162,6 +162,15 @@ TEST(HstuAttentionReference, GradientsOfABiasOfEachHeadAndOfOneFactor) {
   expect_slopes(params, kFewRows);
 }
 
+TEST(HstuAttentionReference, GradientsOfHeadsWithSoftmax) {
+  HstuAttentionParams params = small_params();
+  params.num_softmax_heads = 1;
+  expect_slopes(params, {{7, 0, 1, 5}, {3, 0, 1, 0}, 8});
+  params.rab_heads = 1;
+  params.attn_scale = "rows";
+  expect_slopes(params, kFewRows);
+}
+
 // Four heads, two of which share each head of the bias, which is 100 b + 10 h' + 2 i + j: with q = 0, alpha = 1 and the
 // score identity it is what out is the sum of.
 TEST(HstuAttentionReference, ABiasByHand) {

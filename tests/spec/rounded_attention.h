@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -165,17 +167,28 @@ class RoundedAttention {
       const auto factor = x.attn_scale != nullptr
                               ? static_cast<float>(x.attn_scale[by_row ? first + i : 0])
                               : 1.0f / static_cast<float>(scaling > 0 ? scaling : static_cast<double>(max_seq_len));
-      for (int64_t j = 0; j < n; ++j) {
-        if (!sees(i, j, n, targets)) continue;
-        const auto pair = static_cast<size_t>(
+      const auto pair_at = [&](int64_t j) {
+        return static_cast<size_t>(
             ((static_cast<int64_t>(b) * p_.rab_heads + (p_.rab_heads > 0 ? head / (p_.heads / p_.rab_heads) : 0)) *
                  max_seq_len +
              i) *
                 max_seq_len +
             j);
+      };
+      const auto scaled = [&](int64_t j) {
+        const float bias = x.rab == nullptr ? 0 : static_cast<float>(x.rab[pair_at(j)]);
+        const float s = dot(q, x.k + place(j, p_.attn_dim), slice, bias) * static_cast<float>(alpha);
+        return mistake_ == Mistake::kSign ? -s : s;
+      };
+      if (p_.is_softmax_head(head)) {
+        attend_by_softmax(x, y, {i, n, targets, q, dout, static_cast<float>(alpha), place, pair_at, scaled});
+        continue;
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        if (!sees(i, j, n, targets)) continue;
+        const size_t pair = pair_at(j);
         const double* const k = x.k + place(j, p_.attn_dim);
-        float s = dot(q, k, slice, x.rab == nullptr ? 0 : static_cast<float>(x.rab[pair])) * static_cast<float>(alpha);
-        if (mistake_ == Mistake::kSign) s = -s;
+        const float s = scaled(j);
         float value = 0, derivative = 0;
         score(s, value, derivative);
         add(&y.out[static_cast<size_t>(place(i, p_.hidden_dim))], weigh(value, factor), x.v + place(j, p_.hidden_dim),
@@ -189,6 +202,49 @@ class RoundedAttention {
         if (x.rab != nullptr) y.drab[pair] += ds * factor;
         y.slopes[by_row ? static_cast<size_t>(first + i) : 0] += value * dp;
       }
+    }
+  }
+
+  // A row of a head with softmax: where it lies in tensors of so many columns and in the bias, and S of a column.
+  struct SoftmaxRow {
+    int64_t i, n, targets;
+    const double *q, *dout;
+    float alpha;
+    std::function<int64_t(int64_t row, int64_t width)> place;
+    std::function<size_t(int64_t j)> pair;
+    std::function<float(int64_t j)> score;
+  };
+
+  // Powers of two of fp32, relative to the largest S; backward has the logarithm of their sum.
+  void attend_by_softmax(const Call& x, Sums& y, const SoftmaxRow& row) const {
+    constexpr auto kLog2E = static_cast<float>(std::numbers::log2e);
+    std::vector<int64_t> columns;
+    std::vector<float> scores, dp;
+    float largest = -std::numeric_limits<float>::infinity(), total = 0, product = 0;
+    for (int64_t j = 0; j < row.n; ++j) {
+      if (!sees(row.i, j, row.n, row.targets)) continue;
+      columns.push_back(j);
+      scores.push_back(row.score(j) * kLog2E);
+      largest = std::max(largest, scores.back());
+      if (x.dout != nullptr) dp.push_back(dot(row.dout, x.v + row.place(j, p_.hidden_dim), p_.hidden_dim, 0));
+    }
+    float* const out = &y.out[static_cast<size_t>(row.place(row.i, p_.hidden_dim))];
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const float weight = std::exp2(scores[c] - largest);
+      total += weight;
+      add(out, stored(weight), x.v + row.place(columns[c], p_.hidden_dim), p_.hidden_dim);
+      if (x.dout != nullptr) product += weight * dp[c];
+    }
+    for (int64_t d = 0; d < (columns.empty() ? 0 : p_.hidden_dim); ++d) out[d] *= 1 / total;
+    const float log_sum = largest + std::log2(total), mean = product / total;
+    for (size_t c = 0; c < dp.size(); ++c) {
+      const int64_t j = columns[c];
+      const float weight = std::exp2(scores[c] - log_sum), ds = weight * (dp[c] - mean) * row.alpha;
+      add(&y.dq[static_cast<size_t>(row.place(row.i, p_.attn_dim))], stored(ds), x.k + row.place(j, p_.attn_dim),
+          p_.attn_dim);
+      add(&y.dk[static_cast<size_t>(row.place(j, p_.attn_dim))], stored(ds), row.q, p_.attn_dim);
+      add(&y.dv[static_cast<size_t>(row.place(j, p_.hidden_dim))], stored(weight), row.dout, p_.hidden_dim);
+      if (x.rab != nullptr) y.drab[row.pair(j)] += ds;
     }
   }
 

@@ -148,6 +148,7 @@ std::string attention_kernel_prefix(const AttentionSpec& spec) {
     if (operand.use == OperandUse::kMask) continue;
     prefix += operand.kernel_suffix.empty() ? "_" + operand.name : std::string(operand.kernel_suffix);
   }
+  if (params.has_softmax()) prefix += "_softmax";
   if (params.adds_gradients) prefix += "_adding";
   return prefix;
 }

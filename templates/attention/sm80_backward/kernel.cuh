@@ -13,8 +13,9 @@
 // Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "attention/operands/gradients/rows.cuh"    // where kByColumn
-#include "attention/operands/gradients/tables.cuh"  // where ScoreSites
+#include "attention/operands/gradients/rows.cuh"          // where kByColumn
+#include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads
+#include "attention/operands/gradients/tables.cuh"        // where ScoreSites
 #include "attention/sm80_backward/worker.cuh"
 
 namespace sm80 {
@@ -40,8 +41,19 @@ __device__ __forceinline__ void run_role(const Params& params, u32 shared, const
 // ones of rows and the first ones of columns. CTAs past a sequence's end leave at once. "per_sequence": one CTA per
 // (role, sequence, head), for batches of thousands of short sequences; those of one follow one another, since they read
 // the same rows.
+#ifdef kNumSoftmaxHeads
+// The kernel of what is known of rows comes first, and that of their gradients behind it.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
+  softmax_rows<Spec, Config>(params);
+}
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#else
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+#endif
   using namespace sm80;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   static_assert(sizeof(BackwardShared<Spec, Config>) == Config::kSharedBytes,

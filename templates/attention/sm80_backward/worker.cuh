@@ -9,6 +9,7 @@
 #include "attention/sm80/store.cuh"
 #include "attention/sm80_backward/roles.cuh"
 #include "attention/sm80_backward/shared.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/math.cuh"
 #include "common/regions.cuh"
 
@@ -172,10 +173,34 @@ class BackwardWorker {
     return RowFactors<Spec, Params>(params_, sequence_.start, sequence_.rows).of(row);
   }
 
+#ifdef kNumSoftmaxHeads
+  template <bool kMasked>
+  __device__ __forceinline__ void activate_softmax(Scores& scores, Scores& gradients, int other0) const {
+    const int own = thread_own();
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, head_);
+    for_each_score<S>([&](int i, int j, int e) {
+      const int mine = own + 16 * i + 8 * (e / 2), other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
+      bool valid = true;
+      if constexpr (kMasked) {
+        valid = other < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) valid = valid && Role::View::valid(mine, other, sequence_);
+      }
+      float weight, gradient = 0.0f;
+      if constexpr (Role::kAttnGradient) gradient = gradients[i][j][e];
+      softmax_gradient<Config>(scores[i][j][e], rows.of(Role::kRows ? mine : other), params_, weight, gradient);
+      if constexpr (Role::kAttnGradient) gradients[i][j][e] = valid ? gradient : 0.0f;
+      scores[i][j][e] = valid ? weight : 0.0f;
+    });
+  }
+
+#endif
   // S to P and dP to dS, of columns with the factor of the row. Invalid pairs are replaced, not multiplied by zero:
   // theirs may be anything.
   template <bool kMasked>
   __device__ __forceinline__ void activate(Scores& scores, Scores& gradients, int other0) const {
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(head_)) return activate_softmax<kMasked>(scores, gradients, other0);
+#endif
     const int own = thread_own();
     for_each_score<S>([&](int i, int j, int e) {
       bool valid = true;
@@ -215,6 +240,13 @@ class BackwardWorker {
 
   template <class Shape_>
   __device__ __forceinline__ void store(const TensorRef& tensor, const typename Shape_::Outputs& sums) const {
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(head_)) {
+      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
+                                          warp_own0_, sequence_.rows, sums, 1.0f);
+      return;
+    }
+#endif
     store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
                                         warp_own0_, sequence_.rows, sums, factors());
   }

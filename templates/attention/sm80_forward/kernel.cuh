@@ -1,11 +1,11 @@
 // Attention forward for Ampere and Ada (sm_80 and later): cp.async pipeline, mma.sync, one row tile a CTA.
 //
 // A CTA loads its rows of q once and walks over KV tiles; each warp owns 16 or 32 rows of the tile. A
-// KV tile is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: there is no
-// softmax, so chunks are independent and the size of a KV tile in shared memory does not decide how many registers are
-// needed. bf16, fp16, fp32 by tf32 products, fp32 by fused multiply-adds. Of hstu_attention and
-// delta_hstu_attention; formulas: docs/ops.md.
-// Generated around it: see docs/generated-source.md.
+// KV tile is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: without softmax
+// chunks are independent, and the size of a KV tile in shared memory does not decide how many registers are needed.
+// Heads with softmax keep the largest S and the sum of P of a row from chunk to chunk. bf16, fp16, fp32 by tf32
+// products, fp32 by fused multiply-adds. Of hstu_attention and delta_hstu_attention; formulas: docs/ops.md. Generated
+// around it: see docs/generated-source.md.
 #pragma once
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
@@ -14,6 +14,7 @@
 #include "attention/sm80/moving_tiles.cuh"
 #include "attention/sm80/products.cuh"
 #include "attention/sm80/store.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/math.cuh"
 #include "common/regions.cuh"
 
@@ -41,6 +42,14 @@ class Worker {
     char* out = reinterpret_cast<char*>(params_.out) +
                 sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(head_)) {
+      normalize_outputs();
+      store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
+                                     outputs_, 1.0f);
+      return;
+    }
+#endif
     store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
                                    outputs_, row_factors<Spec>(params_, sequence_.query_start, sequence_.rows));
   }
@@ -161,9 +170,79 @@ class Worker {
     return row0_ + warp_row0_ + static_cast<int>(threadIdx.x) % 32 / 4;
   }
 
+#ifdef kNumSoftmaxHeads
+  // S as a power of two, minus infinity where a pair is not valid.
+  template <bool kMasked>
+  __device__ __forceinline__ void scale_scores(Scores& scores, int column0) const {
+    const int row = thread_row();
+    const float scale = softmax_scale(params_);
+    for_each_score<S>([&](int i, int j, int e) {
+      float& x = scores[i][j][e];
+      x *= scale;
+      if constexpr (kMasked) {
+        const int column = column0 + 8 * j + Multiply::score_column(e % 2);
+        bool valid = column < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) {
+          valid = valid && RowsView::valid(row + 16 * i + 8 * (e / 2), column, sequence_);
+        }
+        x = valid ? x : negative_infinity();
+      }
+    });
+  }
+
+  // S of a chunk to weights, and what was summed up before to what that is relative to the largest S of now.
+  __device__ __forceinline__ void weigh(Scores& scores) {
+    float kept[S::kRowTiles][2];
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        kept[i][half] = softmax_[i][half].weigh([&](const auto& what) {
+#pragma unroll
+          for (int j = 0; j < S::kScoreTiles; ++j) {
+            what(scores[i][j][2 * half]);
+            what(scores[i][j][2 * half + 1]);
+          }
+        });
+      }
+    }
+    scale_outputs(kept);
+  }
+
+  __device__ __forceinline__ void normalize_outputs() {
+    float factors[S::kRowTiles][2];
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) factors[i][half] = softmax_[i][half].factor();
+    }
+    scale_outputs(factors);
+  }
+
+  __device__ __forceinline__ void scale_outputs(const float (&factors)[S::kRowTiles][2]) {
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < S::kOutputTiles; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) outputs_[i][j][e] *= factors[i][e / 2];
+      }
+    }
+  }
+
+#endif
   // Invalid pairs are replaced, not multiplied by zero: their score may be anything.
   template <bool kMasked>
+#ifdef kNumSoftmaxHeads
+  __device__ __forceinline__ void activate(Scores& scores, int column0) {
+    if (is_softmax_head<Spec>(head_)) {
+      scale_scores<kMasked>(scores, column0);
+      weigh(scores);
+      return;
+    }
+#else
   __device__ __forceinline__ void activate(Scores& scores, int column0) const {
+#endif
     const int row = thread_row();
     // As for_each_score, through which the compiler orders instructions otherwise than in what was timed.
 #pragma unroll
@@ -201,6 +280,9 @@ class Worker {
   int warp_row0_;   // the warp's first row within the tile
   Multiply products_;
   typename S::Outputs outputs_;
+#ifdef kNumSoftmaxHeads
+  OnlineSoftmax<Config> softmax_[S::kRowTiles][2];
+#endif
 };
 
 }  // namespace sm80

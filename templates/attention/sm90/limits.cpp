@@ -79,6 +79,9 @@ std::vector<Rejection> site_warp_rejections(const AttentionConfig& config) {
 
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
   if (!config.pack_sequences) return {};
+  if (spec.params().has_softmax()) {
+    return {{"pack_sequences", "pack_sequences true; allowed: false, rows of packed tiles have no softmax"}};
+  }
   if (spec.params().has_bias()) {
     return {
         {"pack_sequences",

@@ -108,6 +108,11 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
   const auto& params = spec.params();
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "columns", "persistent semaphore per_sequence");
+  if (params.has_softmax()) {
+    reasons.push_back(
+        {"num_softmax_heads",
+         fmt::format("num_softmax_heads {}; allowed: 0, this template has no softmax", params.num_softmax_heads)});
+  }
   if (config.block_n != kQTileRows) {
     reasons.push_back(
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kQTileRows)});

@@ -11,6 +11,7 @@
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
 #include "attention/sm90_backward_twopass/packed.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/regions.cuh"
 
 namespace sm90::backward {
@@ -309,8 +310,46 @@ class Consumer {
     }
   }
 
+#ifdef kNumSoftmaxHeads
+  // The same of a head with softmax, of which another kernel has left what is known of each row.
+  __device__ __forceinline__ void activate_by_softmax() {
+    int stationary = thread_stationary(), moving = thread_moving();
+    asm volatile("" : "+r"(stationary), "+r"(moving));  // as above
+    FragmentMask<kScores> mask;
+    if (!(moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_))) {
+      mask = FragmentMask<kScores>([&](int half, int further) {
+        return seen_bits(stationary + 8 * half, moving + further, tile().rows, tile().targets);
+      });
+    }
+    const SoftmaxRows<Spec, Params> rows(params_, tile().start, tile().rows, tile().head);
+    RowStatistics known[2];
+    if constexpr (!kColumns) {
+      known[0] = rows.of(stationary);
+      known[1] = rows.of(stationary + 8);
+    }
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      if constexpr (kColumns) {
+        if (i % 4 == 0) {
+          known[0] = rows.of(moving + 2 * i);
+          known[1] = rows.of(moving + 2 * i + 1);
+        }
+      }
+      const bool valid = mask.valid(i);
+      float weight, gradient = 0.0f;
+      if constexpr (kHasFirst) gradient = gradients_[i];
+      softmax_gradient<Config>(scores_[i], known[kColumns ? i & 1 : i >> 1 & 1], params_, weight, gradient);
+      scores_[i] = valid ? weight : 0.0f;
+      if constexpr (kHasFirst) gradients_[i] = valid ? gradient : 0.0f;
+    }
+  }
+
+#endif
   __device__ __forceinline__ void activate() {
     add_bias();
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(tile().head)) return activate_by_softmax();
+#endif
     if (moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_)) {
       activate_seen();
     } else if constexpr (Config::kPackSequences) {
@@ -389,7 +428,11 @@ class Consumer {
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
+#ifdef kNumSoftmaxHeads
+    const auto factors = unless_softmax(is_softmax_head<Spec>(tile().head), this->factors());
+#else
     const auto factors = this->factors();
+#endif
     if constexpr (kHasFirst) {
       stage_rows<Spec::kAttnDim, Spec, Config>(first_sums_, factors, shared_.stationary_first[stage], tile_row);
     }

@@ -6,8 +6,9 @@
 // bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "attention/operands/gradients/rows.cuh"    // where kByColumn
-#include "attention/operands/gradients/tables.cuh"  // where ScoreSites
+#include "attention/operands/gradients/rows.cuh"          // where kByColumn
+#include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads
+#include "attention/operands/gradients/tables.cuh"        // where ScoreSites
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_twopass/consumer.cuh"
 #include "attention/sm90_backward_twopass/packed_producer.cuh"
@@ -73,8 +74,19 @@ __device__ __forceinline__ void consume(Shared<Config>& shared, const Params& pa
 
 }  // namespace sm90::backward
 
+#ifdef kNumSoftmaxHeads
+// The kernel of what is known of rows comes first, and that of their gradients behind it.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
+  softmax_rows<Spec, Config>(params);
+}
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#else
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void kernel_main(const Params& params) {
+#endif
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];

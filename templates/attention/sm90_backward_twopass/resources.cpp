@@ -39,11 +39,12 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const bool long_mask = is_long_mask(params);
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_bias() ? 12 : 0;
-  const int64_t rows = params.attn_dim / 2 + scores + state + bias;
+  const int64_t softmax = params.has_softmax() ? 16 : 0;  // statistics of rows
+  const int64_t rows = params.attn_dim / 2 + scores + state + bias + softmax;
   constexpr int64_t kMaxColumns = 256;  // of both sums
   split_columns = params.attn_dim + params.hidden_dim > kMaxColumns;
   if (split_columns) roles = 3;
-  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + bias;
+  const int64_t values = params.hidden_dim / 2 + scores / 2 + state + bias + softmax;
   const int64_t columns = split_columns ? values : rows + params.hidden_dim / 2;
   registers_needed = std::max(rows, columns);
 

@@ -1,8 +1,9 @@
 // hstu_attention forward on Hopper: a consumer warpgroup, which owns 64 rows of each tile.
 //
 // Per KV tile: S = q k^T (wgmma, both operands in shared memory), P = score(S) under the mask, in registers, and
-// O += P v (wgmma, P as the register operand). There is no softmax, so KV tiles are independent: the product q k^T of
-// the next KV tile is issued before P v of this one, and its activation runs while P v is still in the tensor cores.
+// O += P v (wgmma, P as the register operand). The product q k^T of the next KV tile is issued before P v of this one,
+// and its activation runs while P v is still in the tensor cores: KV tiles are independent, but in heads with softmax,
+// whose O is then multiplied by what a larger S makes of it.
 #pragma once
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/factors.cuh"
@@ -11,6 +12,7 @@
 #include "attention/sm90_forward/packed_consumer.cuh"
 #include "attention/sm90_forward/shared_values.cuh"  // where kHeadCluster
 #include "attention/sm90_forward/split_kv.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/fragment_store.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/regions.cuh"
@@ -56,6 +58,9 @@ class Consumer {
       wgmma_keep_in_place(scores_);
       release_scores_operands();
       activate();
+#ifdef kNumSoftmaxHeads
+      keep_outputs();
+#endif
       round_weights();
       run_overlapped();
     }
@@ -87,6 +92,9 @@ class Consumer {
     if (tile_.done) return false;
     in_tile_ = true;
     started_ = false;
+#ifdef kNumSoftmaxHeads
+    softmax_[0] = softmax_[1] = OnlineSoftmax<Config>();
+#endif
     return true;
   }
 
@@ -260,10 +268,49 @@ class Consumer {
     }
   }
 
+#ifdef kNumSoftmaxHeads
+  // O of the KV tiles before this one is still in the tensor cores: keep_outputs() multiplies it.
+  __device__ __forceinline__ void activate_by_softmax() {
+    const float scale = softmax_scale(params_);
+#pragma unroll
+    for (float& x : scores_) x *= scale;
+    if (!(kv_tile_.flags & MovingTileInfo::full(warpgroup_))) {
+      int row = tile_.row0 + thread_row();
+      asm volatile("" : "+r"(row));  // as above
+      const int column = thread_column();
+      const FragmentMask<kScores> mask([&](int half, int further) {
+        return mask_row_bits(row + 8 * half, column + further, tile_.rows, tile_.targets);
+      });
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) scores_[i] = mask.valid(i) ? scores_[i] : negative_infinity();
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      kept_[half] = softmax_[half].weigh([&](const auto& what) {
+#pragma unroll
+        for (int i = 2 * half; i < kScores; i += 4) {
+          what(scores_[i]);
+          what(scores_[i + 1]);
+        }
+      });
+    }
+  }
+
+  // O becomes relative to the largest S of now.
+  __device__ __forceinline__ void keep_outputs() {
+    if (!is_softmax_head<Spec>(tile_.head)) return;
+#pragma unroll
+    for (int i = 0; i < kOutputs; ++i) outputs_[i] *= kept_[i & 2 ? 1 : 0];
+  }
+
+#endif
   __device__ __forceinline__ void activate() {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     add_bias();
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(tile_.head)) return activate_by_softmax();
+#endif
 #ifdef kHeadCluster
     values_.wait();
 #endif
@@ -307,6 +354,9 @@ class Consumer {
       wgmma_wait_group<0>();
       wgmma_keep_in_place(outputs_);
       release(shared_.v_empty[previous.stage()]);
+#ifdef kNumSoftmaxHeads
+      keep_outputs();
+#endif
       round_weights();
     }
     finish();
@@ -375,7 +425,14 @@ class Consumer {
       if (tile.not_finite) restore_values<Spec>(params_, tile, tile_.row0, thread_row(), tile_.head, outputs_);
     }
     u32 words[kOutputs / 2];
+#ifdef kNumSoftmaxHeads
+    const auto given = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+    const float2 own = make_float2(softmax_[0].factor(), softmax_[1].factor());
+    const bool softmax = is_softmax_head<Spec>(tile_.head);
+    const float2 factors = make_float2(softmax ? own.x : of_half(given, 0), softmax ? own.y : of_half(given, 1));
+#else
     const auto factors = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+#endif
 #pragma unroll
     for (int i = 0; i < kOutputs / 2; ++i) {
       const float factor = of_half(factors, i % 2);
@@ -447,6 +504,10 @@ class Consumer {
   u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the KV tile's
   u32 weights_[kScores / 2];
   float outputs_[kOutputs];
+#ifdef kNumSoftmaxHeads
+  OnlineSoftmax<Config> softmax_[2];  // of the thread's rows
+  float kept_[2];                     // by what outputs_ are to be multiplied
+#endif
 };
 
 }  // namespace sm90

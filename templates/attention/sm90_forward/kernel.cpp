@@ -136,6 +136,11 @@ std::vector<Rejection> Sm90Forward::reject(const Spec& spec, const Config& confi
                                                  counted(config.consumers, "consumer"), config.schedule)});
     }
   }
+  if (config.split_kv && spec.params().has_softmax()) {
+    reasons.push_back({"split_kv",
+                       "split_kv true; allowed: false, CTAs that share the columns of a row with softmax "
+                       "would have different largest S"});
+  }
   for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::site_warp_rejections(config)) reasons.push_back(std::move(reason));
   // A tile knows where its rows of q are, and not where those of k begin.

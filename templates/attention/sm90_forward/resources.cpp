@@ -35,7 +35,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   // The sums that a CTA leaves to its cluster take the place of k and v.
   const int64_t partial = config.block_m * (params.hidden_dim + 8) * 4;
   partial_fits = partial <= config.stages * stage;
-  split = (spec.query_rows() != QueryRows::kAll || config.split_kv) && config.consumers == 1 && partial_fits;
+  split = (spec.query_rows() != QueryRows::kAll || config.split_kv) && config.consumers == 1 && partial_fits &&
+          !params.has_softmax();
   const auto total = [&](int64_t queries) {
     // Barriers (8 bytes), TileInfo, MovingTileInfo (8), TailInfo (8), then the schedule.
     const int64_t small = queries * (16 + tile_info_bytes(params)) + config.stages * (32 + 8) + 16 + 8;
@@ -64,6 +65,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
+  if (params.has_softmax()) registers_needed += 8;
   if (params.has_bias()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
     // Found by compiling, as the others; the widest outputs leave none.

@@ -52,6 +52,7 @@ class HostAttention final : public HostOperator {
   };
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
+  void add_softmax(const Rows& rows, std::vector<WorkItem>& items) const;
   // Adds the items of the gradient of the bias, each of them of one head.
   void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
 
@@ -103,6 +104,17 @@ void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items)
       items.back().chain = static_cast<int64_t>(items.size()) / 2 % GradientParts::kChains;
       items.back().coordinates[kChain] = items.back().chain;
     }
+  }
+}
+
+void HostAttention::add_softmax(const Rows& rows, std::vector<WorkItem>& items) const {
+  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+    const int64_t end = std::min(begin + item_rows_, rows.n);
+    items.push_back(
+        {.coordinates = {rows.start, rows.n, rows.targets, rows.head, begin, end, kSoftmaxSide, rows.sequence},
+         .cost = static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) *
+                 static_cast<double>(params_.attn_dim + params_.hidden_dim),
+         .first = true});
   }
 }
 
@@ -162,6 +174,7 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
     for (int64_t head = 0; head < params_.heads; ++head) {
       const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
+      if (direction_ == Direction::kBackward && params_.is_softmax_head(head)) add_softmax(rows, items);
       if (direction_ == Direction::kBackward && params_.returns_dbias() && head < params_.bias_heads())
         add_bias(rows, max_seq_len, items);
     }

@@ -16,7 +16,13 @@
 // behind the sequence. Rows of q leave sum(p * dp) of their head for the factors' gradient, and each
 // side leaves the sums of slopes of operands that the score reads (GradientParts). Those of tables, of heads and of
 // scalars are added up on the row side, for the item's pairs in scratch first.
+//
+// Of heads with softmax there are items that come before the others: of a tile of rows they leave the logarithm of the
+// sum of exp(s) and the sum of p * dp, with which p = exp(s - logarithm) and ds = p * (dp - sum).
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
 
 #include "compiler/host/families/attention/attention_item.h"
 #include "compiler/host/families/attention/gradient_parts.h"
@@ -43,6 +49,7 @@ struct Side {
 constexpr Side kSides[] = {{kRowSide, "q", "dout", "k", "v", "dq", nullptr},
                            {kColumnSide, "k", "v", "q", "dout", "dk", "dv"}};
 constexpr Side kBias = {kBiasSide, "q", "dout", "k", "v", nullptr, nullptr};
+constexpr Side kSoftmax = {kSoftmaxSide, "q", "dout", "k", "v", nullptr, nullptr};
 
 class BackwardEmitter {
  public:
@@ -72,6 +79,12 @@ class BackwardEmitter {
       if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
     }
     if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
+    if (params_.has_softmax()) {
+      for (ScratchMatrix* const numbers : {&log_sums_, &means_})
+        *numbers = emit_.allocate(1, std::max(item_rows, kTileRows));
+      for (ScratchMatrix* const lanes : {&largest_, &totals_, &products_})
+        *lanes = emit_.allocate(item_rows, tile.lanes);
+    }
     const OperandSums& of_pairs = parts_.sums_of_pairs();
     if (of_pairs.tables > 0) tables_ = emit_.allocate(1, round_up(of_pairs.tables, tile.lanes));
     if (of_pairs.others > 0) others_ = emit_.allocate(of_pairs.others, tile.lanes);
@@ -83,6 +96,8 @@ class BackwardEmitter {
     }
     if (params_.returns_dbias())
       emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_bias_side(); });
+    if (params_.has_softmax())
+      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kSoftmaxSide)), [&] { emit_softmax_side(); });
     return item_.status();
   }
 
@@ -116,6 +131,57 @@ class BackwardEmitter {
     return {vectors, round_up(width, vectors * tile.lanes)};
   }
 
+  void emit_softmax_side() {
+    const Value begin = item_.at(kBegin), end = item_.at(kEnd), zero = emit_.integer(0);
+    const Value rows = emit_.sub(end, begin);
+    const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
+    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first), rows, padded_rows, a_);
+    emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first), rows, padded_rows, b_);
+    emit_.loop(zero, padded_rows, 1,
+               [&](Value row) { emit_.store_lanes(item_.lowest(), emit_.address(largest_, row, zero)); });
+    emit_.clear(totals_, padded_rows);
+    emit_.clear(products_, padded_rows);
+    walk(kSoftmax, begin, end, padded_rows);
+    emit_.loop(zero, rows, 1, [&](Value row) {
+      const Value largest_of_lanes = emit_.load_lanes(emit_.address(largest_, row, zero));
+      const Value largest = emit_.max_of_lanes(largest_of_lanes);
+      const Value kept = emit_.exp(emit_.subf(largest_of_lanes, emit_.broadcast(largest)));
+      const auto sum_of = [&](ScratchMatrix lanes) {
+        return emit_.sum_lanes(emit_.mulf(emit_.load_lanes(emit_.address(lanes, row, zero)), kept));
+      };
+      const Value total = sum_of(totals_), query = emit_.add(first, row);
+      const Value none = emit_.compare(mlir::arith::CmpFPredicate::OEQ, total, emit_.real(0));
+      // A row that sees nothing has no weights.
+      const Value infinite = emit_.real(std::numeric_limits<float>::max());
+      const Value log_sum = emit_.select(none, infinite, emit_.addf(largest, emit_.log(total)));
+      const Value mean = emit_.select(none, emit_.real(0), emit_.divf(sum_of(products_), total));
+      item_.store_part(log_sum, query, parts_.log_sum(), parts_);
+      item_.store_part(mean, query, parts_.mean(), parts_);
+    });
+  }
+
+  // Loads what those items left for rows of q from `first` on, counted in the tensor.
+  void stage_softmax(Value first, Value count, Value head) {
+    if (!params_.has_softmax()) return;
+    const Value zero = emit_.integer(0);
+    emit_.loop(zero, count, 1, [&](Value row) {
+      const Value query = emit_.add(first, row);
+      emit_.store_scalar(item_.load_part(query, head, parts_.log_sum(), parts_), emit_.address(log_sums_, zero, row));
+      emit_.store_scalar(item_.load_part(query, head, parts_.mean(), parts_), emit_.address(means_, zero, row));
+    });
+  }
+
+  // All tiles that the item's rows may see, or that may see its columns.
+  void walk(const Side& side, Value begin, Value end, Value padded_rows) {
+    const auto [other, other_end] = side.rows() ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
+    emit_.loop(other, other_end, kTileRows, [&, last = other_end](Value tile) {
+      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), last);
+      emit_.when(visibility(side, begin, end, tile, tile_end).visible,
+                 [&] { emit_tile(side, tile, tile_end, padded_rows, item_.at(kHead)); });
+    });
+  }
+
   void emit_side(const Side& side) {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd);
     const Value rows = emit_.sub(end, begin);
@@ -128,13 +194,8 @@ class BackwardEmitter {
     for (const PartSum& sum : sums_of(side)) emit_.clear(sum.lanes, padded_rows);
     if (side.which == kRowSide) clear_sums_of_pairs();
 
-    const auto [other, other_end] =
-        side.which == kRowSide ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
-    emit_.loop(other, other_end, kTileRows, [&, last = other_end](Value tile) {
-      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), last);
-      emit_.when(visibility(side, begin, end, tile, tile_end).visible,
-                 [&] { emit_tile(side, tile, tile_end, padded_rows, item_.at(kHead)); });
-    });
+    if (side.rows()) stage_softmax(first, rows, item_.at(kHead));
+    walk(side, begin, end, padded_rows);
     // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the item's.
     const bool done = !side.rows() && item_.scales_rows();
     const Emitter::RowFactor factor = done ? unchanged() : item_.factors(first);
@@ -200,7 +261,8 @@ class BackwardEmitter {
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
     const Value first = emit_.add(item_.at(kSequenceStart), begin);
-    const Emitter::RowFactor factor = item_.factors(first);
+    // Heads with softmax have no factors: those of the others are in what is added up.
+    const Emitter::RowFactor factor = params_.has_softmax() ? unchanged() : item_.factors(first);
     const Value group = emit_.mul(item_.at(kHead), emit_.integer(item_.heads_of_bias()));
     emit_.loop(zero, n, kTileRows, [&](Value tile) {
       const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), n);
@@ -210,6 +272,7 @@ class BackwardEmitter {
           const Value head = emit_.add(group, member);
           emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first, head), rows, padded_rows, a_);
           emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first, head), rows, padded_rows, b_);
+          stage_softmax(first, rows, head);
           emit_tile(kBias, tile, tile_end, padded_rows, head);
         });
       });
@@ -267,6 +330,7 @@ class BackwardEmitter {
     transpose(x_, padded_count, x_transposed_, a_.width);
     transpose(y_, padded_count, y_transposed_, b_.width);
     if (params_.has_bias()) stage_bias(side, other, count, padded_count, head);
+    if (!side.rows()) stage_softmax(first, count, head);
     if (!side.rows() && item_.scales_rows()) {
       const Emitter::RowFactor factor = item_.factors(first);
       emit_.loop(zero, count, 1,
@@ -284,9 +348,15 @@ class BackwardEmitter {
           multiply_transposed(a_, row, x_transposed_, offset, params_.attn_dim, s_);
           multiply_transposed(b_, row, y_transposed_, offset, params_.hidden_dim, dp_);
           const Value full = emit_.both(pairs.full, emit_.le(padded_end, other_end));
-          emit_.when(
-              full, [&] { emit_gradients(side, row, offset, other, head, false); },
-              [&] { emit_gradients(side, row, offset, other, head, true); });
+          item_.by_kind(head, [&](bool softmax) {
+            const auto emit = side.which == kSoftmaxSide ? &BackwardEmitter::emit_softmax_sums
+                              : softmax                  ? &BackwardEmitter::emit_softmax_gradients
+                                                         : &BackwardEmitter::emit_gradients;
+            if (side.which == kSoftmaxSide && !softmax) return;
+            emit_.when(
+                full, [&] { (this->*emit)(side, row, offset, other, head, false); },
+                [&] { (this->*emit)(side, row, offset, other, head, true); });
+          });
           if (side.da != nullptr) accumulate(dp_, x_, offset, wide_.attn, da_, row);
           if (side.db != nullptr) accumulate(s_, y_, offset, wide_.hidden, db_, row);
         });
@@ -394,11 +464,85 @@ class BackwardEmitter {
           add_to_sums_of_pairs(product, passed_on, pair_row, pair_column, head, factor,
                                valid ? emit_.both(valid, counts) : counts);
         }
+        if (side.which == kBiasSide && params_.has_softmax()) {
+          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
+          const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
+          gradient = emit_.mulf(gradient, emit_.broadcast(item_.factors(first, head)(emit_.min(block_row, last))));
+        }
         if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
         for (size_t i = 0; i < sums.size(); ++i)
           add_lanes(added[i], emit_.address(sums[i].lanes, block_row, emit_.integer(0)));
       }
+    });
+  }
+
+  // Calls what(S, valid, address of dp, row of the item, column of the tile in memory) for every register of a register
+  // tile, `valid` being null where all pairs are.
+  using WithScores = std::function<void(Value score, Value valid, Value step, Value row)>;
+  void for_scores(const Side& side, Value item_row, Value offset, Value first_other, bool masked,
+                  const WithScores& what) {
+    const RegisterTile& tile = emit_.tile();
+    const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
+    emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
+      for (int64_t vector = 0; vector < tile.vectors; ++vector) {
+        const Value step = emit_.integer(vector * tile.lanes);
+        Value product = emit_.load_lanes(emit_.address(s_, row, step));
+        if (params_.has_bias()) {
+          const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
+          product = emit_.addf(product, emit_.load_lanes(bias));
+        }
+        Value valid;
+        if (masked) {
+          const Value others = emit_.count_from(emit_.add(other, step));
+          valid = emit_.broadcast(valid_pairs(side, emit_.add(own, row), others));
+        }
+        what(item_.scaled(product), valid, step, row);
+      }
+    });
+  }
+
+  // Adds to the sums of rows of a head with softmax, in each lane relative to its largest S.
+  void emit_softmax_sums(const Side& side, Value item_row, Value offset, Value first_other, Value, bool masked) {
+    const Value zero = emit_.integer(0);
+    for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
+      const Value own = emit_.add(item_row, row);
+      const Value largest_at = emit_.address(largest_, own, zero), before = emit_.load_lanes(largest_at);
+      const Value seen = masked ? emit_.select(valid, score, item_.lowest()) : score;
+      const Value largest = emit_.maxf(before, seen), kept = emit_.exp(emit_.subf(before, largest));
+      emit_.store_lanes(largest, largest_at);
+      Value weight = emit_.exp(emit_.subf(seen, largest));
+      Value product = emit_.mulf(weight, emit_.load_lanes(emit_.address(dp_, row, step)));
+      if (masked) {
+        weight = emit_.select(valid, weight, emit_.zero_lanes());
+        product = emit_.select(valid, product, emit_.zero_lanes());
+      }
+      for (const auto& [sums, term] : {std::pair{totals_, weight}, std::pair{products_, product}}) {
+        const Value at = emit_.address(sums, own, zero);
+        emit_.store_lanes(emit_.addf(emit_.mulf(emit_.load_lanes(at), kept), term), at);
+      }
+    });
+  }
+
+  // As emit_gradients, of a head with softmax.
+  void emit_softmax_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value, bool masked) {
+    const Value zero = emit_.integer(0), alpha = emit_.broadcast(item_.argument("alpha"));
+    for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
+      const Value block_row = emit_.add(item_row, row), tile_column = emit_.add(offset, step);
+      const auto of_row = [&](ScratchMatrix numbers) {
+        if (!side.rows()) return emit_.load_lanes(emit_.address(numbers, zero, tile_column));
+        return emit_.broadcast(emit_.load_scalar(emit_.address(numbers, zero, block_row)));
+      };
+      const Value dp = emit_.address(dp_, row, step);
+      Value weight = emit_.exp(emit_.subf(score, of_row(log_sums_)));
+      Value gradient = emit_.mulf(emit_.mulf(weight, alpha), emit_.subf(emit_.load_lanes(dp), of_row(means_)));
+      if (masked) {
+        weight = emit_.select(valid, weight, emit_.zero_lanes());
+        gradient = emit_.select(valid, gradient, emit_.zero_lanes());
+      }
+      if (side.db != nullptr) emit_.store_lanes(weight, emit_.address(s_, row, step));
+      if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
+      if (side.da != nullptr) emit_.store_lanes(gradient, dp);
     });
   }
 
@@ -423,10 +567,12 @@ class BackwardEmitter {
   } wide_;
   ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
   ScratchMatrix bias_, staged_bias_, dbias_;
-  ScratchMatrix before_;   // of what the gradient of the bias is added to
-  ScratchMatrix factors_;  // of the rows of q of a tile
-  ScratchMatrix tables_;   // what the item's pairs add to tables
-  ScratchMatrix others_;   // to elements of heads and to scalars, as lanes to be summed
+  ScratchMatrix before_;                       // of what the gradient of the bias is added to
+  ScratchMatrix factors_;                      // of the rows of q of a tile
+  ScratchMatrix log_sums_, means_;             // of the rows of q of a tile, or of the item, in a head with softmax
+  ScratchMatrix largest_, totals_, products_;  // lanes that these follow from
+  ScratchMatrix tables_;                       // what the item's pairs add to tables
+  ScratchMatrix others_;                       // to elements of heads and to scalars, as lanes to be summed
 };
 
 }  // namespace

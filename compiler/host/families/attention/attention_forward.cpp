@@ -4,8 +4,11 @@
 // k (transposed) and v goes to scratch as fp32, then, for each register tile of rows and columns that mask_tile does
 // not rule out, scores = q * kT, weights = score(scores) under the mask, sums += weights * v. Everything stays in fp32,
 // the weights too, and the sums are rounded once: closer to the reference than a tensor core, which rounds the weights
-// to 16 bits.
+// to 16 bits. Weights of heads with softmax are relative to the largest S so far; where a register tile has a larger
+// one, the sums become relative to that.
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "compiler/host/families/attention/attention_item.h"
 #include "compiler/support/integers.h"
@@ -34,6 +37,10 @@ class ForwardEmitter {
     weights_ = emit_.allocate(tile.rows, tile.columns());
     sums_ = emit_.allocate(item_rows, output);
     if (params_.has_bias()) bias_ = emit_.allocate(round_up(item_rows, tile.rows), kTileColumns);
+    if (params_.has_softmax()) {
+      largest_ = emit_.allocate(1, item_rows);
+      totals_ = emit_.allocate(item_rows, tile.lanes);
+    }
   }
 
   Status emit() {
@@ -43,6 +50,12 @@ class ForwardEmitter {
     const Value first_query = emit_.add(item_.at(kQueryStart), begin);
     emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first_query), rows, padded_rows, queries_);
     emit_.clear(sums_, padded_rows);
+    if (params_.has_softmax()) {
+      emit_.clear(totals_, padded_rows);
+      const Value lowest = emit_.real(std::numeric_limits<float>::lowest()), zero = emit_.integer(0);
+      emit_.loop(zero, padded_rows, 1,
+                 [&](Value row) { emit_.store_scalar(lowest, emit_.address(largest_, zero, row)); });
+    }
 
     const auto [first_column, column_end] = item_.columns_of_rows(begin, end);
     emit_.loop(first_column, column_end, kTileColumns, [&, column_end = column_end](Value column) {
@@ -50,11 +63,24 @@ class ForwardEmitter {
       emit_.when(item_.visibility(begin, end, column, tile_end).visible,
                  [&] { emit_tile(column, tile_end, padded_rows); });
     });
-    emit_.write_rows(sums_, item_.factors(first_query), item_.rows_of("out", params_.hidden_dim, first_query), rows);
+    emit_.write_rows(sums_, factors(first_query), item_.rows_of("out", params_.hidden_dim, first_query), rows);
     return item_.status();
   }
 
  private:
+  // Factors of rows; with softmax they are 1 over the sum of the row's weights, and 0 where there are none.
+  Emitter::RowFactor factors(Value first_query) {
+    const Emitter::RowFactor given = item_.factors(first_query);
+    if (!params_.has_softmax()) return given;
+    return [this, given](Value row) {
+      const Value total = emit_.sum_lanes(emit_.load_lanes(emit_.address(totals_, row, emit_.integer(0))));
+      const Value none = emit_.compare(mlir::arith::CmpFPredicate::OEQ, total, emit_.real(0));
+      const Value inverse = emit_.select(none, emit_.real(0), emit_.divf(emit_.real(1), total));
+      const Value softmax = emit_.lt(item_.at(kHead), emit_.integer(params_.num_softmax_heads));
+      return emit_.select(softmax, inverse, given(row));
+    };
+  }
+
   void emit_tile(Value column, Value column_end, Value padded_rows) {
     const RegisterTile& tile = emit_.tile();
     const Value count = emit_.sub(column_end, column);
@@ -84,9 +110,12 @@ class ForwardEmitter {
                               /*accumulate=*/false);
           // Padding must have weight zero, which only the mask gives it whatever the score is.
           const Value full = emit_.both(pairs.full, emit_.le(padded_end, column_end));
-          emit_.when(
-              full, [&] { emit_weights(row, offset, column, false); },
-              [&] { emit_weights(row, offset, column, true); });
+          item_.by_kind(item_.at(kHead), [&](bool softmax) {
+            const auto weigh = softmax ? &ForwardEmitter::emit_softmax : &ForwardEmitter::emit_weights;
+            emit_.when(
+                full, [&] { (this->*weigh)(row, offset, column, false); },
+                [&] { (this->*weigh)(row, offset, column, true); });
+          });
           const int64_t step = output_vectors_ * tile.lanes;
           emit_.loop(depth_zero, emit_.integer(values_.width), step, [&](Value output) {
             emit_.multiply_tile(weights_at(depth_zero), weights_.width, emit_.address(values_, offset, output),
@@ -139,11 +168,56 @@ class ForwardEmitter {
     });
   }
 
+  // The same of a head with softmax; the sums and totals of its rows become relative to the largest S of now.
+  void emit_softmax(Value item_row, Value offset, Value column, bool masked) {
+    const RegisterTile& tile = emit_.tile();
+    const Value first_row = emit_.add(item_.at(kBegin), item_row), first_column = emit_.add(column, offset);
+    const Value zero = emit_.integer(0);
+    emit_.loop(zero, emit_.integer(tile.rows), 1, [&](Value row) {
+      const Value own = emit_.add(item_row, row);
+      std::vector<Value> scores, valid;
+      Value most = item_.lowest();
+      for (int64_t vector = 0; vector < tile.vectors; ++vector) {
+        const Value step = emit_.integer(vector * tile.lanes);
+        Value product = emit_.load_lanes(emit_.address(weights_, row, step));
+        if (params_.has_bias())
+          product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, own, emit_.add(offset, step))));
+        Value score = item_.scaled(product);
+        if (masked) {
+          const Value columns = emit_.count_from(emit_.add(first_column, step));
+          valid.push_back(emit_.broadcast(item_.valid(emit_.add(first_row, row), columns)));
+          score = emit_.select(valid.back(), score, item_.lowest());
+        }
+        scores.push_back(score);
+        most = emit_.maxf(most, score);
+      }
+      const Value largest_at = emit_.address(largest_, zero, own), before = emit_.load_scalar(largest_at);
+      const Value largest = emit_.maxf(before, emit_.max_of_lanes(most));
+      emit_.store_scalar(largest, largest_at);
+      const Value kept = emit_.exp(emit_.broadcast(emit_.subf(before, largest)));
+      const Value totals_at = emit_.address(totals_, own, zero);
+      Value total = emit_.mulf(emit_.load_lanes(totals_at), kept);
+      for (int64_t vector = 0; vector < tile.vectors; ++vector) {
+        const auto i = static_cast<size_t>(vector);
+        Value weight = emit_.exp(emit_.subf(scores[i], emit_.broadcast(largest)));
+        if (masked) weight = emit_.select(valid[i], weight, emit_.zero_lanes());
+        total = emit_.addf(total, weight);
+        emit_.store_lanes(weight, emit_.address(weights_, row, emit_.integer(vector * tile.lanes)));
+      }
+      emit_.store_lanes(total, totals_at);
+      emit_.loop(zero, emit_.integer(sums_.width), tile.lanes, [&](Value output) {
+        const Value at = emit_.address(sums_, own, output);
+        emit_.store_lanes(emit_.mulf(emit_.load_lanes(at), kept), at);
+      });
+    });
+  }
+
   const HstuAttentionParams& params_;
   AttentionItem& item_;
   Emitter& emit_;
   int64_t output_vectors_ = 0;
   ScratchMatrix queries_, staged_keys_, keys_, values_, weights_, sums_, bias_;
+  ScratchMatrix largest_, totals_;  // of rows of heads with softmax: S so far, and lanes of the sum of weights
 };
 
 }  // namespace

@@ -151,19 +151,37 @@ Value AttentionItem::factor() const {
   return factors == nullptr ? inverse_scale() : emit().load_element(argument(factors->name), emit().integer(0));
 }
 
-Emitter::RowFactor AttentionItem::factors(Value first) const {
+Emitter::RowFactor AttentionItem::factors(Value first, Value head) const {
+  const auto unless_softmax = [this, head](Value factor) {
+    if (!params().has_softmax()) return factor;
+    const Value softmax = emit().lt(head ? head : at(kHead), emit().integer(params().num_softmax_heads));
+    return emit().select(softmax, emit().real(1), factor);
+  };
   if (scales_rows()) {
-    return [this, first, all = argument(spec().operand(OperandUse::kFactor)->name)](Value row) {
-      return emit().load_element(all, emit().add(first, row));
+    return [this, first, unless_softmax, all = argument(spec().operand(OperandUse::kFactor)->name)](Value row) {
+      return unless_softmax(emit().load_element(all, emit().add(first, row)));
     };
   }
-  return [all = factor()](Value) { return all; };
+  return [all = unless_softmax(factor())](Value) { return all; };
+}
+
+void AttentionItem::by_kind(Value head, const std::function<void(bool softmax)>& body) const {
+  if (!params().has_softmax()) return body(false);
+  if (params().num_softmax_heads == params().heads) return body(true);
+  emit().when(emit().lt(head, emit().integer(params().num_softmax_heads)), [&] { body(true); }, [&] { body(false); });
+}
+
+Value AttentionItem::part_place(Value query, Value head, int64_t part, const GradientParts& parts) const {
+  const Value row = emit().add(emit().mul(query, emit().integer(params().heads)), head);
+  return emit().add(emit().mul(row, emit().integer(parts.count())), emit().integer(parts.first() + part));
 }
 
 void AttentionItem::store_part(Value slope, Value query, int64_t part, const GradientParts& parts) {
-  const Value row = emit().add(emit().mul(query, emit().integer(params().heads)), at(kHead));
-  const Value place = emit().add(emit().mul(row, emit().integer(parts.count())), emit().integer(parts.first() + part));
-  emit().store_element(slope, function_->parts, place);
+  emit().store_element(slope, function_->parts, part_place(query, at(kHead), part, parts));
+}
+
+Value AttentionItem::load_part(Value query, Value head, int64_t part, const GradientParts& parts) const {
+  return emit().load_element(function_->parts, part_place(query, head, part, parts));
 }
 
 void AttentionItem::add_to_chain(Value sum, Value element, const GradientParts& parts) {

@@ -2,6 +2,8 @@
 // item's head, and which tiles may hold valid pairs.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <string_view>
 
 #include "compiler/host/families/attention/gradient_parts.h"
@@ -27,8 +29,9 @@ enum Coordinate : size_t {
 };
 
 // Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
-// gradient of the bias of a tile of rows and all columns that there can be; kHead is then a head of the bias.
-enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide };
+// gradient of the bias of a tile of rows and all columns that there can be; kHead is then a head of the bias. Of heads
+// with softmax it first finds out what GradientParts::log_sum and mean are of.
+enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide, kSoftmaxSide };
 
 class AttentionItem {
  public:
@@ -81,15 +84,23 @@ class AttentionItem {
   Value slope_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head);
   Value entry_at(const Operand& operand, size_t site, Value x, Value row, Value column, Value head);
 
+  // Writes what is done of a head with softmax, or of another, where the instance has both.
+  void by_kind(Value head, const std::function<void(bool softmax)>& body) const;
+  // S of a pair, x being its product.
+  Value scaled(Value x) const { return emit().mulf(x, emit().broadcast(argument("alpha"))); }
+  // Number below every S.
+  Value lowest() const { return emit().broadcast(emit().real(std::numeric_limits<float>::lowest())); }
+
   // Whether every row of q has a factor of its own.
   bool scales_rows() const { return params().has_row_factors(); }
-  // The factors of rows of q from `first` on, counted in the tensor, or one for all of them.
-  Emitter::RowFactor factors(Value first) const;
+  // The factors of rows of q from `first` on, counted in the tensor, or one for all of them; 1 in heads with softmax.
+  Emitter::RowFactor factors(Value first, Value head = {}) const;
   // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or the factor.
   Value factor() const;
   // Where rows of q, counted in the tensor, leave what they add to gradients of operands for HostOperator::finish: each
   // row and head has parts.count() numbers.
   void store_part(Value slope, Value query, int64_t part, const GradientParts& parts);
+  Value load_part(Value query, Value head, int64_t part, const GradientParts& parts) const;
   // Adds to what this item's chain leaves for one of GradientParts::sums_of_pairs.
   void add_to_chain(Value sum, Value element, const GradientParts& parts);
 
@@ -105,6 +116,7 @@ class AttentionItem {
   Value read(hstu::ReadOp read, Value position, Value head) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
+  Value part_place(Value query, Value head, int64_t part, const GradientParts& parts) const;
   // Clipped to the sequence.
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
 

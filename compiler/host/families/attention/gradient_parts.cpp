@@ -40,8 +40,9 @@ class Elements {
 GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec), sums_of_pairs_(spec.operands()) {
   for (const Operand& operand : spec.operands()) {
     if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
-    sums_.push_back({&operand, false, count()});
-    if (operand.has_slopes()) sums_.push_back({&operand, true, count()});
+    const auto part = static_cast<int64_t>(sums_.size());
+    sums_.push_back({&operand, false, part});
+    if (operand.has_slopes()) sums_.push_back({&operand, true, part + 1});
   }
 }
 

@@ -29,8 +29,12 @@ class GradientParts {
   int64_t size(int64_t rows) const { return first() + rows * spec_.params().heads * count(); }
   int64_t first() const { return kChains * sums_of_pairs_.count(); }
 
-  int64_t count() const { return static_cast<int64_t>(sums_.size()); }
+  int64_t count() const { return static_cast<int64_t>(sums_.size()) + (spec_.params().has_softmax() ? 2 : 0); }
   const std::vector<Sum>& sums() const { return sums_; }
+  // Two more numbers of a row, in heads with softmax, which the other items read: the logarithm of the sum of exp(S),
+  // and the sum of P dP.
+  int64_t log_sum() const { return static_cast<int64_t>(sums_.size()); }
+  int64_t mean() const { return log_sum() + 1; }
 
   // Adds the parts up, in an order that does not depend on threads, and writes the gradients of rows [begin, end).
   void finish(const Arguments& arguments, const float* parts, int64_t begin, int64_t end) const;

@@ -124,7 +124,7 @@ std::vector<OpSpec::TunedAlike> AttentionSpec::tuned_alike() const {
     return alike;
   }
   constexpr int64_t kMostHeads = 16;
-  if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_bias()) return alike;
+  if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_bias() || params_.has_softmax()) return alike;
   std::vector<int64_t> others = {2, 4, 8};
   std::erase(others, params_.heads);
   const auto distance = [&](int64_t heads) {

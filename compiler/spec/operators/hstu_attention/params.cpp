@@ -136,6 +136,22 @@ void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
   }
 }
 
+// A score is of the heads that have no softmax; where all have one, none is left for it. Kernels that add up the
+// gradients of what a score reads go through all heads.
+void check_softmax_heads(const HstuAttentionParams& p, ConfigRules& rules) {
+  if (p.num_softmax_heads > p.heads) {
+    return rules.broken("num_softmax_heads", p.num_softmax_heads,
+                        fmt::format("heads is {0}; allowed: 0 to {0}", p.heads));
+  }
+  if (p.has_softmax() && !p.operands.empty()) {
+    rules.broken("num_softmax_heads", p.num_softmax_heads,
+                 "the score reads operands; allowed: 0, or a score without operands");
+  }
+  if (p.has_softmax() && p.has_intervals()) {
+    rules.broken("num_softmax_heads", p.num_softmax_heads, "launches take attn_func; allowed: 0, or attn_func of 0");
+  }
+}
+
 }  // namespace
 
 void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes) {
@@ -177,6 +193,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
   }
   check_operands(p, path, mistakes);
   check_score(p, rules);
+  check_softmax_heads(p, rules);
   if (p.attn_func_heads > 0 && !p.has_intervals()) {
     rules.broken("attn_func_heads", p.attn_func_heads,
                  "launches take no attn_func; allowed: 0, or attn_func above 0 with it");
@@ -196,6 +213,7 @@ void make_canonical(HstuAttentionParams& p) {
   make_canonical_operands(p);
   p.score = canonical_score(p.score, own_operands(p.operands, p.heads));
   p.operands = canonical_own_operands(p.operands, p.heads);
+  if (p.num_softmax_heads == p.heads) p.score = HstuAttentionParams().score;
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
   if (p.has_intervals()) p.causal = false;
   if (p.has_own_mask()) {

@@ -46,6 +46,7 @@ struct HstuAttentionParams {
   std::string mask = "";  // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
   std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
   std::string operands = "";        // declarations of what the score reads (operands/own_operands.h)
+  int64_t num_softmax_heads = 0;    // the first heads, whose weights are the softmax of S over the row's valid columns
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
   // Which of their gradients backward returns; true where there is nothing to return.
@@ -58,6 +59,8 @@ struct HstuAttentionParams {
   bool has_contexts() const { return num_contexts || contextual_seq_len > 0; }
   bool has_own_mask() const { return !mask.empty(); }
   bool has_intervals() const { return attn_func > 0; }  // the mask is what launches give
+  bool has_softmax() const { return num_softmax_heads > 0; }
+  bool is_softmax_head(int64_t head) const { return head < num_softmax_heads; }
 
   // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
   // rows of P in place of the scale: each row has its own, or all rows have one.
@@ -114,6 +117,9 @@ struct HstuAttentionParams {
             .or_expression_of(kScoreNames),
         field("operands", &P::operands,
               "tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)")
+            .or_none(),
+        field("num_softmax_heads", &P::num_softmax_heads,
+              "so many of the first heads have softmax over the valid columns in place of score and scale", 0, 1024)
             .or_none(),
         field("rab_heads", &P::rab_heads,
               "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),

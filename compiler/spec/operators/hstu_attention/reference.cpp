@@ -1,6 +1,8 @@
 // The attention operators in float64, as docs/ops-attention.md writes it: one sequence and head at a time, one row at a
 // time.
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
@@ -36,7 +38,62 @@ double product(const AttentionCall& x, int64_t head, const SequenceRows& rows, c
   return x.alpha * (dot(q, k, x.params.attn_dim) + x.bias(rows.b, head, i, j));
 }
 
+// Row i of the sequence in a head with softmax: the valid columns and their weights, which add up to 1.
+struct SoftmaxRow {
+  SoftmaxRow(const AttentionCall& x, int64_t head, const SequenceRows& rows, const double* q, int64_t i) {
+    for (int64_t j = 0; i >= 0 && j < rows.n; ++j) {
+      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      columns.push_back(j);
+      weights.push_back(product(x, head, rows, q, i, j));
+    }
+    if (columns.empty()) return;
+    const double largest = *std::ranges::max_element(weights);
+    double sum = 0;
+    for (double& weight : weights) sum += weight = std::exp(weight - largest);
+    for (double& weight : weights) weight /= sum;
+  }
+
+  std::vector<int64_t> columns;
+  std::vector<double> weights;
+};
+
+void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  const int64_t hidden_dim = x.params.hidden_dim;
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
+    const SoftmaxRow row(x, head, rows, q, rows.n - rows.queries + r);
+    double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
+    for (size_t c = 0; c < row.columns.size(); ++c)
+      add(out, row.weights[c], x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim);
+  }
+}
+
+// Passes on dS = P (dP - sum over the row of P dP), with P of a row that adds up to 1 and dP = dout v.
+void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
+  for (int64_t i = 0; i < rows.n; ++i) {
+    const int64_t query = x.place(rows.first + i, head, attn_dim);
+    const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
+    const SoftmaxRow row(x, head, rows, x.q + query, i);
+    std::vector<double> dp;
+    double mean = 0;
+    for (size_t c = 0; c < row.columns.size(); ++c) {
+      dp.push_back(dot(dout, x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim));
+      mean += row.weights[c] * dp[c];
+    }
+    for (size_t c = 0; c < row.columns.size(); ++c) {
+      const int64_t j = row.columns[c], column = x.place(rows.first + j, head, attn_dim);
+      const double ds = row.weights[c] * (dp[c] - mean);
+      add(y.dq + query, x.alpha * ds, x.k + column, attn_dim);
+      add(y.dk + column, x.alpha * ds, x.q + query, attn_dim);
+      add(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c], dout, hidden_dim);
+      if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
+    }
+  }
+}
+
 void attend(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  if (x.params.is_softmax_head(head)) return attend_by_softmax(x, y, head, rows);
   const int64_t hidden_dim = x.params.hidden_dim;
   for (int64_t r = 0; r < rows.queries; ++r) {
     const int64_t i = rows.n - rows.queries + r;
@@ -55,6 +112,7 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
 // 1 / scale or the row's factor; and to the operands, to the bias alpha dS, to the factor score(S) dP and to what the
 // score reads dP times its derivative with respect to that, times a.
 void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
+  if (x.params.is_softmax_head(head)) return attend_by_softmax_backward(x, y, head, rows);
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t row = x.place(rows.first + i, head, attn_dim);

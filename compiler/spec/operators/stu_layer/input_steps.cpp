@@ -40,6 +40,8 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
   for (const Operand& operand : operands_of(attention)) {
     if (operand.use != OperandUse::kMask) return refuse(fmt::format("1 with {}", operand.field));
   }
+  if (attention.has_softmax() && attention.num_softmax_heads < attention.heads)
+    return refuse("1 where some heads have softmax");
   return true;
 }
 
@@ -88,6 +90,7 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   steps.projection_of_u_ = {projection(widths.v), 0};
   HstuAttentionParams of_group = attention;
   of_group.heads /= groups;
+  of_group.num_softmax_heads /= groups;
   steps.attention_of_group_ = std::make_shared<HstuAttentionSpec>(of_group);
   of_group.adds_gradients = true;
   make_canonical(of_group);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "compiler/spec/operators/hstu_attention/operands/sums.h"
 #include "compiler/support/integers.h"
@@ -21,6 +22,19 @@ constexpr int kSumThreads = 256;
 // Left to itself, the compiler spills for the sake of a third CTA.
 constexpr int kResidentBlocks = 2;
 
+// Hopper's kernels have maps of them.
+void add_operands(const AttentionSpec& spec, LaunchPlan& plan) {
+  const Signature signature = spec.signature(Direction::kBackward);
+  const char* type = spec.params().dtype == DataType::kFp32 ? "const float*" : "const u16*";
+  for (const char* tensor : {"q", "k", "v", "dout"}) {
+    for (ParamSlot& slot : attention_tensor_slots(signature, tensor, type)) {
+      const bool known = std::any_of(plan.slots.begin(), plan.slots.end(),
+                                     [&](const ParamSlot& other) { return other.name == slot.name; });
+      if (!known) plan.slots.push_back(std::move(slot));
+    }
+  }
+}
+
 class Kernels {
  public:
   Kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan)
@@ -37,7 +51,7 @@ class Kernels {
     const auto& operands = spec_.operands();
     const bool slopes = std::ranges::any_of(operands, &Operand::has_slopes);
     const bool sites = sums_.count() > 0 && site_warps_ == 0;
-    if (bias || scale || slopes || sites) add_operands();
+    if (bias || scale || slopes || sites) add_operands(spec_, plan_);
     for (const Operand& operand : operands) {
       if (operand.has_slopes()) add_row_gradient(operand);
     }
@@ -94,18 +108,6 @@ class Kernels {
     add_kernel("add_site_sums", kSumThreads, {constant_factor(ceil_div(sums_.count(), int64_t{kSumThreads}))});
   }
 
-  // Hopper's kernels have maps of them.
-  void add_operands() {
-    const char* type = params_.dtype == DataType::kFp32 ? "const float*" : "const u16*";
-    for (const char* tensor : {"q", "k", "v", "dout"}) {
-      for (ParamSlot& slot : attention_tensor_slots(signature_, tensor, type)) {
-        const bool known = std::any_of(plan_.slots.begin(), plan_.slots.end(),
-                                       [&](const ParamSlot& other) { return other.name == slot.name; });
-        if (!known) plan_.slots.push_back(std::move(slot));
-      }
-    }
-  }
-
   void add_row_sums() {
     const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
     if (regions.empty()) {
@@ -127,6 +129,29 @@ class Kernels {
 };
 
 }  // namespace
+
+void add_softmax_rows(const AttentionSpec& spec, const std::string& function, LaunchPlan& plan) {
+  if (!spec.params().has_softmax()) return;
+  add_operands(spec, plan);
+  const Signature signature = spec.signature(Direction::kBackward);
+  FollowingKernel gradients;
+  gradients.kernel_name = plan.kernel_name + "_gradients";
+  gradients.function = function;
+  gradients.threads = plan.threads;
+  gradients.shared_memory = plan.shared_memory;
+  gradients.grid = plan.grid;
+  gradients.max_blocks = std::exchange(plan.persistent_blocks, 0);
+  gradients.resident_blocks = plan.resident_blocks;
+  plan.following.insert(plan.following.begin(), std::move(gradients));
+
+  const GridFactor heads = constant_factor(spec.params().num_softmax_heads);
+  plan.threads = kThreads;
+  plan.shared_memory = 0;
+  plan.resident_blocks = kResidentBlocks;
+  plan.grid = {batch_factor(signature), heads, scalar_factor(find_argument(signature, "max_seq_len"), kTileSize)};
+  const GridFactor bytes = constant_factor(2 * static_cast<int64_t>(sizeof(float)));
+  add_workspace_region("softmax_rows", "float2*", {{size_factor(signature, "q"), heads, bytes}, false}, plan);
+}
 
 void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan) {
   Kernels(spec, device, site_warps, plan).add();

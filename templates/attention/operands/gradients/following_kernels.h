@@ -1,6 +1,8 @@
-// Host side of kernels.cuh: the kernels that follow one of backward for the gradients of operands.
+// Host side of kernels.cuh and softmax_rows.cuh: the kernels that follow one of backward for the gradients of operands,
+// and the one in front of it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compiler/plan/launch_plan.h"
@@ -8,6 +10,10 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
 namespace hstujit {
+
+// Lets the kernel of softmax_rows.cuh run in front of the plan's where heads have softmax; the plan's kernel is
+// `function` of the template then.
+void add_softmax_rows(const AttentionSpec& spec, const std::string& function, LaunchPlan& plan);
 
 // Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
 // and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.

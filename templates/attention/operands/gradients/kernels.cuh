@@ -9,6 +9,7 @@
 #include "attention/pair.cuh"
 #include "attention/sequence.cuh"
 #include "attention/sm80/store.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/fragment_store.cuh"
 #include "common/regions.cuh"
 
@@ -134,7 +135,25 @@ class BiasSums {
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
+#ifdef kNumSoftmaxHeads
+  __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        float weight, gradient = gradients[0][j][e];
+        softmax_gradient<Config>(scores[0][j][e], rows.of(fragment_.row_of(e)), params_, weight, gradient);
+        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradient : 0.0f;
+      }
+    }
+  }
+#endif
   __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(kv_tile.head)) return add_softmax(kv_tile, scores, gradients);
+    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -142,6 +161,9 @@ class BiasSums {
         const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
         float y, dy;
         score_grad(scores[0][j][e], at, params_, y, dy);
+#ifdef kNumSoftmaxHeads
+        dy *= factor_of(factors, fragment_.row_of(e));
+#endif
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
       }
     }
@@ -149,6 +171,9 @@ class BiasSums {
 
   // `start`: row of q that the sequence's first has. The derivative of the score has the factor alpha.
   __device__ __forceinline__ void finish(i64 start, int rows) {
+#ifdef kNumSoftmaxHeads
+    // Heads differ in their factors, which are in what was added.
+#else
     const auto factors = row_factors<Spec>(params_, start, rows);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -161,6 +186,7 @@ class BiasSums {
         }
       }
     }
+#endif
   }
 
   // `first`: element 0 of the head's square in what the gradient is added to. The gradient may lie there: what this
@@ -264,7 +290,11 @@ class RowSums {
   const Sequence sequence_;
   const int row0_;
   int begin_, end_;  // of the columns that the rows see
+#ifdef kNumSoftmaxHeads
+  int head_ = Spec::kNumSoftmaxHeads, column_;  // softmax has no factors
+#else
   int head_ = 0, column_;
+#endif
   float sums_[2] = {0.0f, 0.0f};  // of this thread's two rows
 };
 
