@@ -25,7 +25,7 @@ def norm(x, weight, bias, eps, kind="layer_norm"):
 
 def attention(
     q, k, v, seq_offsets, max_seq_len, alpha, num_targets=None, rab=None, attn_scale=None, scaling_seqlen=0,
-    causal=True, score="silu", query_offsets=None
+    causal=True, score="silu", query_offsets=None, num_softmax_heads=0
 ):  # fmt: skip
     """hstu_attention; with ``query_offsets`` delta_hstu_attention, whose q has the last rows of each sequence."""
     outs = []
@@ -39,12 +39,15 @@ def attention(
             heads = q.shape[1] // rab.shape[1]
             products = products + rab[b].repeat_interleave(heads, 0)[:, n - rows : n, :n]
         weights = SCORES[score](alpha * products) * factors[first:last, None]
+        valid = torch.ones(n, n, dtype=torch.bool)
         ids = torch.arange(n)
         if num_targets is not None:
             ids = ids.clamp(max=n - int(num_targets[b]))
         if causal:
             valid = (ids[:, None] > ids[None, :]) | torch.eye(n, dtype=torch.bool)
-            weights = torch.where(valid[n - rows :], weights, 0)
+        weights = torch.where(valid[n - rows :], weights, 0)
+        softmax = torch.where(valid[n - rows :], alpha * products[:num_softmax_heads], -torch.inf).softmax(-1)
+        weights = torch.cat([softmax, weights[num_softmax_heads:]])
         outs.append(torch.einsum("hij,jhd->ihd", weights, v[begin:end]))
     return torch.cat(outs)
 
@@ -74,14 +77,15 @@ def stu_layer(
     x, input_norm_weight, uvqk_weight, output_weight, output_norm_weight, seq_offsets, max_seq_len, alpha,
     input_norm_bias=None, uvqk_bias=None, output_norm_bias=None, num_targets=None, rab=None, attn_scale=None,
     eps=1e-5, scaling_seqlen=0, *, heads, attn_dim, hidden_dim, norm="layer_norm", group_norm=False, concat_u=True,
-    concat_x=True, causal=True, score="silu", **memory
+    concat_x=True, causal=True, score="silu", num_softmax_heads=0, **memory
 ):  # fmt: skip
     u, v, q, k = uvqk_of(
         x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim
     )
     attn = attention(
-        q, k, v, seq_offsets, max_seq_len, alpha, num_targets, rab, attn_scale, scaling_seqlen, causal, score
-    ).flatten(1)
+        q, k, v, seq_offsets, max_seq_len, alpha, num_targets, rab, attn_scale, scaling_seqlen, causal, score,
+        num_softmax_heads=num_softmax_heads
+    ).flatten(1)  # fmt: skip
     y = gate(
         attn, u, output_norm_weight, output_norm_bias, eps, kind=norm, group_norm=group_norm, heads=heads,
         activation="silu", silu_u=concat_u, concat_u=concat_u, concat_x=concat_x
@@ -209,7 +213,7 @@ def cached_stu_layer(
     x, input_norm_weight, uvqk_weight, output_weight, output_norm_weight, k_cache, v_cache, kv_caching_offsets,
     max_delta_len, seq_offsets, max_seq_len, alpha, input_norm_bias=None, uvqk_bias=None, output_norm_bias=None,
     num_targets=None, rab=None, attn_scale=None, eps=1e-5, scaling_seqlen=0, *, heads, attn_dim, hidden_dim,
-    norm="layer_norm", group_norm=False, full_k_rows=None
+    norm="layer_norm", group_norm=False, full_k_rows=None, num_softmax_heads=0
 ):  # fmt: skip
     u, v, q, k = uvqk_of(
         x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim
@@ -218,7 +222,7 @@ def cached_stu_layer(
     new_rows = torch.arange(len(seq_offsets)) * max_delta_len
     attn = attention(
         q, full_k.unflatten(1, (heads, -1)), full_v.unflatten(1, (heads, -1)), seq_offsets, max_seq_len, alpha,
-        num_targets, rab, attn_scale, scaling_seqlen, query_offsets=new_rows
+        num_targets, rab, attn_scale, scaling_seqlen, query_offsets=new_rows, num_softmax_heads=num_softmax_heads
     ).flatten(1)  # fmt: skip
     y = gate(
         attn, u, output_norm_weight, output_norm_bias, eps, kind=norm, group_norm=group_norm, heads=heads,

@@ -90,6 +90,8 @@ def layers():
     yield "stu_layer", {**layer(), **biases(), "num_targets": torch.tensor([2, 0, 1])}, {**plain, **KEPT}
     yield "stu_layer", {**layer(), **biases(HEADS, 1)}, {**plain, "recompute_attn": True, "causal": False}
     yield "stu_layer", layer(group_norm=True), {**plain, "group_norm": True, "backward_head_groups": 2}
+    yield "stu_layer", {**layer(), **biases()}, {**plain, "num_softmax_heads": 1}
+    yield "stu_layer", layer(), {**plain, "num_softmax_heads": HEADS, "backward_head_groups": 2}
     rms = layer(bias=False)
     yield "stu_layer", {**rms, "output_weight": numbers(V, WIDTH)}, {
         **plain, "norm": "rms_norm", "concat_u": False, "concat_x": False, "score": "relu2"
@@ -98,6 +100,7 @@ def layers():
         yield "stu_stack", {**layer(count), **biases()}, plain
     yield "stu_stack", {**layer(2), **biases(HEADS, 1), "scaling_seqlen": 5}, {**plain, **KEPT}
     yield "stu_stack", {**layer(3), **biases()}, {**plain, "recompute_attn": True}
+    yield "stu_stack", {**layer(2), **biases(HEADS, 1)}, {**plain, "num_softmax_heads": 1}
     yield "stu_stack", layer(3), {**plain, "backward_head_groups": 2, "recompute_attn": True}
     again = layer(3, bias=False)
     yield "stu_stack", {**again, "attn_scale": numbers(1, seed=10)}, {**plain, "norm": "rms_norm", "score": "tanh"}
@@ -125,6 +128,7 @@ def halves():
     rows = {"x": numbers(ROWS, columns), "weight": numbers(columns, seed=1), "bias": numbers(columns, seed=2)}
     yield "norm_attention", {**rows, **sequences(), **biases(HEADS)}, sizes()
     yield "norm_attention", {"x": rows["x"], **sequences()}, sizes(norm="rms_norm")
+    yield "norm_attention", {**rows, **sequences(), **biases(HEADS)}, sizes(num_softmax_heads=1)
 
 
 def caches():

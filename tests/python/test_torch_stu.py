@@ -173,7 +173,7 @@ class Layers(unittest.TestCase):
         changed = {
             "embedding_dim": 64, "num_heads": 1, "hidden_dim": 8, "attention_dim": 16, "output_dropout_ratio": 0.9,
             "max_attn_len": 2, "attn_alpha": 3.0, "contextual_seq_len": 2, "backward_head_groups": 2,
-            "precision": "ieee",
+            "precision": "ieee", "num_softmax_heads": 2,
         }  # fmt: skip
         changed |= {name: not value for name, value in fields.items() if isinstance(value, bool)}
         self.assertEqual(set(fields), set(changed))

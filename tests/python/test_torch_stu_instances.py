@@ -73,6 +73,7 @@ class Instances(unittest.TestCase):
     CONFIGS = (
         {},
         {"target_aware": False, "use_group_norm": True, "max_attn_len": 4, "contextual_seq_len": 1},
+        {"num_softmax_heads": 1},
         {"output_dropout_ratio": 0.0, **KEPT, "attn_alpha": 0.5},
         {"hidden_dim": 8, "causal": False},
     )

@@ -41,6 +41,11 @@ def cases():
     )
     intervals = torch.arange(6 * ROWS, dtype=torch.int32).view(2, 3, ROWS) % 7
     yield "attention_intervals", "hstu_attention", *attention(attn_func=intervals)
+    yield (
+        "attention_softmax",
+        "hstu_attention",
+        *attention(num_targets=targets, rab=tensor(3, 1, 8, 8), num_softmax_heads=1),
+    )
     yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
     yield "layer_norm", "layer_norm", (x, weight, bias), {}
     yield "layer_norm_plain", "layer_norm", (x,), {}

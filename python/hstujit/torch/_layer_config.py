@@ -66,6 +66,7 @@ def parameters_of(config: STULayerConfig) -> dict[str, Any]:
         "max_attn_len": config.max_attn_len or 0,
         "contextual_seq_len": config.contextual_seq_len,
         "group_norm": config.use_group_norm,
+        "num_softmax_heads": config.num_softmax_heads,
         "precision": fp32_precision() if config.precision is None else config.precision,
     }
 

@@ -55,6 +55,7 @@ def hstu_mha(
     attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
     attn_scale: torch.Tensor | None = None,
+    num_softmax_heads: int = 0,
 ) -> torch.Tensor:
     """Attention of each sequence over itself: ``hstu_attention`` of docs/ops-attention.md.
 
@@ -70,6 +71,7 @@ def hstu_mha(
         attn_func: (1 or heads, F, L) integers, in place of the other arguments of the mask: row i sees the columns
             ``[0, f[0])``, ``[f[1], f[2])`` and so on, where f is ``attn_func[head, :, i]`` and F is odd.
         attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
+        num_softmax_heads: so many of the first heads have softmax in place of activation and scale.
 
     Returns:
         (L, heads, hidden_dim).
@@ -92,6 +94,7 @@ def hstu_mha(
         max_attn_len=max_attn_len,
         **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
         min_full_attn_seq_len=min_full_attn_seq_len,
+        num_softmax_heads=num_softmax_heads,
         precision=fp32_precision(),
     )
 
@@ -112,6 +115,7 @@ def delta_hstu_mha(
     *,
     attn_func: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
+    num_softmax_heads: int = 0,
 ) -> torch.Tensor:
     """Attention of the last rows of each sequence over all its rows: ``delta_hstu_attention`` of docs/ops-attention.md.
 
@@ -129,6 +133,7 @@ def delta_hstu_mha(
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
         **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
+        num_softmax_heads=num_softmax_heads,
         precision=fp32_precision(),
     )
 

@@ -46,6 +46,7 @@ class STULayerConfig:
         contextual_seq_len: leading rows that see the whole history.
         recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
         backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
+        num_softmax_heads: so many of the first heads have softmax in place of silu and the scale.
         precision: of products of fp32 rows, "tf32" or "ieee"; None: "tf32" where PyTorch's setting allows it
             (``torch.backends.cuda.matmul``), else "ieee".
 
@@ -70,6 +71,7 @@ class STULayerConfig:
     contextual_seq_len: int = 0
     recompute_attn: bool = False
     backward_head_groups: int = 1
+    num_softmax_heads: int = 0
     precision: str | None = None
 
     def __post_init__(self) -> None:
