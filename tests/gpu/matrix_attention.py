@@ -131,6 +131,23 @@ def bias_instances():
             "max_seq_len": 320 + alignment // 2, "lengths": BIAS_LENGTHS}
 
 
+def softmax_instances():
+    """With softmax in the first head and in both, on their own, with a bias and factors, and of the last rows."""
+    for mask in BIAS_MASKS:
+        for kind, type_parameters in TYPES.items():
+            for heads in (1, 2):
+                softmax = {**MASKS[mask], **type_parameters, "num_softmax_heads": heads}
+                for dims in ((64, 64), (40, 72)) if heads == 1 else ((128, 128), (256, 256)):
+                    yield instance(f"{mask}-{kind}-softmax{heads}_{dims[0]}x{dims[1]}", dims, **softmax)
+                for bias in ("rab2_rows", "rab1_scalar"):
+                    yield instance(f"{mask}-{kind}-softmax{heads}_{bias}", (64, 128), **softmax, **BIASES[bias]) | {
+                        "max_seq_len": 320, "lengths": BIAS_LENGTHS}
+                yield instance(f"{mask}-{kind}-softmax{heads}_jagged", (64, 64), **softmax) | {
+                    "op": "delta_hstu_attention", "jagged_queries": True, "delta_len": DELTAS["jagged"], "max_seq_len": 2048, "lengths": DELTA_LENGTHS}
+    for alpha in (2, -2):  # powers that alone would be infinite
+        yield instance(f"softmax_alpha{alpha}", (64, 64), dtype="bf16", num_softmax_heads=1, alpha=alpha)
+
+
 def plain_instances():
     """Every mask with every data type and head dimension, scores, low alignments and int32 offsets."""
     for mask, mask_parameters in MASKS.items():

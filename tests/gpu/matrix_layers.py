@@ -43,6 +43,8 @@ def layer_instances():
                     if name != "layer_serving":
                         yield whole | {"name": f"{whole['name']}_less_memory", **less}
                     yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
+                    if name in ("layer", "layer_fp32"):
+                        yield whole | {"name": f"{whole['name']}_softmax", "num_softmax_heads": 1}
                     if name == "layer":
                         yield whole | {"name": f"{whole['name']}_contexts", **MASKS["contexts_window_full_targets"]}
                         yield whole | {"name": f"{whole['name']}_intervals", **MASKS["intervals"]}
