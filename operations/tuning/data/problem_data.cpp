@@ -95,6 +95,13 @@ bool repeatable(const Argument& argument, const Lengths& first, const Lengths& a
                      [](const Dimension& dimension) { return dimension.is_constant(); });
 }
 
+// Whether the argument has an element for each row beside others, as attn_func, which has rows behind its numbers.
+bool has_inner_rows(const Argument& argument) {
+  return argument.kind == ArgumentKind::kTensor &&
+         std::any_of(argument.shape.begin() + (argument.shape.empty() ? 0 : 1), argument.shape.end(),
+                     [](const Dimension& dimension) { return dimension.is_jagged(); });
+}
+
 BatchSize size_of_batch(const Lengths& lengths) {
   BatchSize size{static_cast<int64_t>(lengths.rows.size()), lengths.total_rows()};
   for (const auto& [axis, rows] : lengths.other_rows) size.other_rows.emplace(axis, sum(rows));
@@ -120,7 +127,8 @@ Result<ProblemData> make_problem_data(OpSpecPtr spec, Direction direction, const
   HSTUJIT_RETURN_IF_ERROR(
       check_data_memory(*problem.spec, direction, size_of_batch(lengths), lengths.max_seq_len, DrawnFor::kRunning));
   problem.values = problem.spec->make_inputs(direction, lengths, seed);
-  problem.extra_rows = every_row_counts(problem.signature) ? 0 : extra_rows;
+  const bool fixed = every_row_counts(problem.signature) || std::ranges::any_of(problem.signature, has_inner_rows);
+  problem.extra_rows = fixed ? 0 : extra_rows;
 
   const size_t count = problem.signature.size();
   problem.values.resize(count);
