@@ -495,7 +495,8 @@ class BackwardEmitter {
         Value valid;
         if (masked) {
           const Value others = emit_.count_from(emit_.add(other, step));
-          valid = emit_.broadcast(valid_pairs(side, emit_.add(own, row), others));
+          // Heads with softmax have one mask, whichever head the item is of.
+          valid = emit_.broadcast(valid_pairs(side, emit_.add(own, row), others, item_.at(kHead)));
         }
         what(item_.scaled(product), valid, step, row);
       }

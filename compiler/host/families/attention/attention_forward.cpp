@@ -185,7 +185,7 @@ class ForwardEmitter {
         Value score = item_.scaled(product);
         if (masked) {
           const Value columns = emit_.count_from(emit_.add(first_column, step));
-          valid.push_back(emit_.broadcast(item_.valid(emit_.add(first_row, row), columns)));
+          valid.push_back(emit_.broadcast(item_.valid(emit_.add(first_row, row), columns, item_.at(kHead))));
           score = emit_.select(valid.back(), score, item_.lowest());
         }
         scores.push_back(score);
