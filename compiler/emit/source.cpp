@@ -117,7 +117,8 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
 }
 
 // Names of the constants that an instance has at most: parts of templates are for instances that have one of them.
-std::string constant_names(const nlohmann::ordered_json& parameters) {
+template <typename Fields>
+std::string constant_names(const Fields& parameters) {
   std::string names;
   for (const auto& [field, value] : parameters.items()) names += constant_name(field) + " ";
   return names;
@@ -144,11 +145,10 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   const std::string& body = own.body;
   const nlohmann::ordered_json parameters = spec.to_json();
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
-  HSTUJIT_ASSIGN_OR_RETURN(
-      const FlatTemplate flat,
-      flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                       wrappers + "\n" + constant_names(parameters) +
-                           constant_names(nlohmann::ordered_json::parse(key_text(config))) + body + scores));
+  HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
+                           flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
+                                            wrappers + "\n" + constant_names(parameters) +
+                                                constant_names(*parse_json(key_text(config))) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;

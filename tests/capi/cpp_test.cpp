@@ -153,7 +153,8 @@ void expect_defaults(const Spec& spec) {
     for (const auto& [name, rules] : op["parameters"]["properties"].items()) {
       if (!rules.contains("default") || name == "precision") continue;  // which follows dtype, too
       // A parameter that is written only where it is used.
-      static const std::set<std::string> only_used = {"adds_gradients", "mask", "num_contexts", "operands"};
+      static const std::set<std::string> only_used = {"adds_gradients", "attn_func",         "attn_func_heads", "mask",
+                                                      "num_contexts",   "num_softmax_heads", "operands"};
       if (only_used.contains(name))
         EXPECT_FALSE(full.contains(name));
       else
