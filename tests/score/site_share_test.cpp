@@ -15,7 +15,7 @@ namespace hstujit {
 namespace {
 
 constexpr const char* kOperands =
-    "ts: row(int64), w: table(9, grad), v: table(5, heads), slope: head(grad), gain: scalar(grad), gate: row(grad)";
+    "ts: row(int64), w: table(9, grad), near: table(5, heads), slope: head(grad), gain: scalar(grad), gate: row(grad)";
 
 struct Score {
   const char* text;
@@ -24,7 +24,7 @@ struct Score {
 
 Json instance(const char* score) {
   // Every operand is read: those that do not matter, in a term without sites.
-  const std::string text = std::string(score) + " + 0.0 * (ts[row] - ts[col]) * gate[row] * v[row - col]";
+  const std::string text = std::string(score) + " + 0.0 * (ts[row] - ts[col]) * gate[row] * near[row - col]";
   return with(base(), {{"dtype", "bf16"}, {"operands", kOperands}, {"score", text}});
 }
 
