@@ -72,6 +72,13 @@ std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& conf
        sm80::occupancy_limits(resources.threads, resources.shared_bytes, config.blocks_per_sm, device)) {
     reasons.push_back(std::move(limit));
   }
+  // Found by compiling: statistics of rows spill where many threads are resident, whatever the estimate.
+  constexpr int64_t kSoftmaxRegisters = 200;
+  if (spec.params().has_softmax() && config.schedule == "per_sequence" && resources.register_cap < kSoftmaxRegisters) {
+    reasons.push_back({"registers", fmt::format("a thread of a CTA with a sequence needs {} registers for rows of "
+                                                "softmax and gets {}",
+                                                kSoftmaxRegisters, resources.register_cap)});
+  }
   if (resources.registers_needed > resources.register_cap) {
     reasons.push_back({"registers", fmt::format("a thread needs about {} registers and gets {}",
                                                 resources.registers_needed, resources.register_cap)});
