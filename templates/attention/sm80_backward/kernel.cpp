@@ -109,7 +109,7 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
   GridFactor roles;
   roles.constant = resources.roles;
   plan.grid.push_back(roles);
-  add_softmax_rows(spec, "attention_gradients", plan);
+  add_softmax_rows(spec, plan);
   add_gradient_kernels(spec, device, 0, plan);
   return plan;
 }

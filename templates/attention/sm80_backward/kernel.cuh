@@ -42,12 +42,7 @@ __device__ __forceinline__ void run_role(const Params& params, u32 shared, const
 // (role, sequence, head), for batches of thousands of short sequences; those of one follow one another, since they read
 // the same rows.
 #ifdef kNumSoftmaxHeads
-// The kernel of what is known of rows comes first, and that of their gradients behind it.
-template <class Spec, class Config, class Params>
-__device__ __forceinline__ void kernel_main(const Params& params) {
-  softmax_rows<Spec, Config>(params);
-}
-
+// Follows the kernel of softmax_rows.cuh, which is kernel_main.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void attention_gradients(const Params& params) {
 #else

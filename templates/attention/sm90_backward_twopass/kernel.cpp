@@ -135,7 +135,7 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   roles.constant = resources.roles;
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
-  add_softmax_rows(spec, "attention_gradients", plan);
+  add_softmax_rows(spec, plan);
   add_gradient_kernels(spec, device, 0, plan);
   return plan;
 }

@@ -130,13 +130,13 @@ class Kernels {
 
 }  // namespace
 
-void add_softmax_rows(const AttentionSpec& spec, const std::string& function, LaunchPlan& plan) {
+void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan) {
   if (!spec.params().has_softmax()) return;
   add_operands(spec, plan);
   const Signature signature = spec.signature(Direction::kBackward);
   FollowingKernel gradients;
   gradients.kernel_name = plan.kernel_name + "_gradients";
-  gradients.function = function;
+  gradients.function = "attention_gradients";
   gradients.threads = plan.threads;
   gradients.shared_memory = plan.shared_memory;
   gradients.grid = plan.grid;

@@ -2,7 +2,6 @@
 // and the one in front of it.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "compiler/plan/launch_plan.h"
@@ -12,8 +11,8 @@
 namespace hstujit {
 
 // Lets the kernel of softmax_rows.cuh run in front of the plan's where heads have softmax; the plan's kernel is
-// `function` of the template then.
-void add_softmax_rows(const AttentionSpec& spec, const std::string& function, LaunchPlan& plan);
+// attention_gradients() of the template then.
+void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan);
 
 // Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
 // and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.

@@ -93,9 +93,9 @@ class SoftmaxSums {
 
 }  // namespace operand_gradients
 
-// One CTA per (sequence, head with softmax, tile of rows).
+// One CTA per (sequence, head with softmax, tile of rows). Comes before attention_gradients() of the template.
 template <class Spec, class Config, class Params>
-__device__ __forceinline__ void softmax_rows(const Params& params) {
+__device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
   const u32 tiles = ceil_div(params.max_query_rows, kTileSize), place = blockIdx.x / tiles;
