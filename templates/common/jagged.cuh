@@ -27,7 +27,7 @@ struct CountTensors {
 
 #endif
 #ifdef kAttnFunc
-// Which columns the rows of a sequence see, by attn_func (attention/operands/intervals.cuh), in place of counts. A
+// Columns that the rows of a sequence see, by attn_func (attention/operands/intervals.cuh), in place of counts. A
 // literal 0 is none.
 struct RowIntervals {
   const int* first;  // the first number of the sequence's row 0

@@ -48,7 +48,7 @@ __device__ __forceinline__ u32 mask_column_bits(int col, int r0, int n, const Ro
   return bits_where([&](int i) { return mask_valid(r0 + i, col, n, t); });
 }
 
-// Of a tile that is the same one for all lanes of a warp, which look at its rows together.
+// Classifies a tile that is the same one for all lanes of a warp, which look at its rows together.
 __device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n, const RowIntervals& t, bool& full,
                                           bool& visible) {
   bool all = true, some = false;

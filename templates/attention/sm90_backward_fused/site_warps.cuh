@@ -89,7 +89,7 @@ class SiteWarp {
     ScoreSites::for_each_site(use);
     ScoreSites::for_each_summed_site(use);
   }
-  // Those that read the table.
+  // Calls use(site) for each site that reads the table.
   template <class Operand, class Use>
   static __device__ __forceinline__ void for_each_site_of(const Use& use) {
     for_each_site([&](auto site) {
@@ -221,7 +221,7 @@ class SiteWarp {
     __syncwarp();
   }
 
-  // Of all tiles: row factors are in dS, others are not.
+  // Stores the sums of all tiles, times the factor that rows have in common: factors of rows are in dS.
   __device__ __forceinline__ void store() {
     ScoreSites::for_each_operand([&](auto operand) {
       using Operand = decltype(operand);

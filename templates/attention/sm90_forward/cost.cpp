@@ -55,7 +55,7 @@ double squared_deviations(const std::vector<double>& values) {
   return total;
 }
 
-// What a CTA of a cluster computes of the score's instructions, where these share a value.
+// Share of the score's instructions that a CTA of a cluster computes, where these have a value in common.
 double share_of_own_work(const HstuAttentionParams& params, const AttentionConfig& config) {
   if (config.head_cluster == 1) return 1;
   const std::optional<SplitScore> split = split_score(params);

@@ -17,8 +17,8 @@
 // side leaves the sums of slopes of operands that the score reads (GradientParts). Those of tables, of heads and of
 // scalars are added up on the row side, for the item's pairs in scratch first.
 //
-// Of heads with softmax there are items that come before the others: of a tile of rows they leave the logarithm of the
-// sum of exp(s) and the sum of p * dp, with which p = exp(s - logarithm) and ds = p * (dp - sum).
+// Items of heads with softmax come before the others: for each row of a tile they leave the logarithm of the sum of
+// exp(s) and the sum of p * dp, with which p = exp(s - logarithm) and ds = p * (dp - sum).
 #include <algorithm>
 #include <functional>
 #include <limits>

@@ -161,7 +161,7 @@ class Errors {
                            square(units_.arithmetic) * (square(std::max(std::abs(at.slope), at.slope_by_rounding)) + 1);
     return {at.slope, change / square(kReach) + rounded + kGrid};
   }
-  // What a pair adds to the element that a site reads. It may follow from dS as it is stored.
+  // The term that a pair adds to the element that a site reads. It may follow from dS as it is stored.
   Estimate site_term(const Estimate& product, const ScoreFormula::Site& site, double factor) const {
     const bool of_row = x_.score.operands()[site.operand].kind == &row_kind();
     return of_row || !x_.score.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
