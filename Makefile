@@ -75,8 +75,9 @@ format: deps
 format-check: deps
 	@printf '%s\n' $(SOURCES) | xargs -P $(JOBS) -n 100 clang-format-19 --dry-run --Werror
 
-lint: build
-	tools/lint.sh $(BUILD)
+lint: deps
+	cmake --preset debug
+	tools/lint.sh build/debug
 
 # What holds no MLIR, under the address and undefined-behaviour sanitizers; what has threads, under the thread
 # sanitizer.

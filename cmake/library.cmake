@@ -1,13 +1,12 @@
 # hstujit_library(NAME short SOURCES ... [DEPS shorts] [LIBS external targets] [PRIVATE_LIBS external targets]
-#                 [MLIR] [PRECOMPILED group] [UNITY])
+#                 [MLIR] [PRECOMPILED group] [APART sources])
 #
 # One static, position-independent library per layer, named hstujit_<short>. DEPS are layers and are checked against
 # cmake/layers.cmake; LIBS are anything else. MLIR: the sources include MLIR, so they share its precompiled header.
 # PRECOMPILED: another group of cmake/precompiled.cmake than `base`.
-# UNITY: the sources can be compiled together, so nothing of file scope has the same name in two of them. The sanitizer
-# presets do so, in half the time; the others compile each file by itself, which shows what it does not include.
+# APART: sources that are never compiled together with others, since they share names of file scope with them.
 function(hstujit_library)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;UNITY" "NAME;PRECOMPILED" "SOURCES;DEPS;LIBS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR" "NAME;PRECOMPILED" "SOURCES;DEPS;LIBS;PRIVATE_LIBS;APART")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_library(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -29,12 +28,16 @@ function(hstujit_library)
   else()
     hstujit_use_precompiled(${target} base)
   endif()
-  if(ARG_UNITY AND HSTUJIT_UNITY STREQUAL "all")
-    hstujit_compile_together(${target})
-  endif()
+  hstujit_compile_together(${target} APART ${ARG_APART})
 endfunction()
 
-# Eight sources at a time, but for those with options of their own.
+# hstujit_compile_together(target [APART sources]): with HSTUJIT_UNITY, eight sources of the target at a time, other than
+# those of APART and those with options of their own. What a source takes from its precompiled header is instantiated
+# anew in each compilation, which is half of what g++ does.
 function(hstujit_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "APART")
+  if(HSTUJIT_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()

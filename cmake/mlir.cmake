@@ -74,8 +74,8 @@ if(HSTUJIT_BUILD_HOST)
   target_link_libraries(hstujit_mlir_host INTERFACE hstujit_mlir_headers hstujit_zlib hstujit_zstd rt)
 endif()
 
-# A file that includes MLIR costs 4 to 9 s of CPU; with the headers compiled once, 1.5 to 3 s.
-hstujit_add_precompiled(mlir LIBS hstujit_mlir_headers)
+# The headers are most of what a file costs. Passes and printers run seldom, and what takes long in them is in archives.
+hstujit_add_precompiled(mlir LIBS hstujit_mlir_headers OPTIONS ${HSTUJIT_OPTIMISE_SIZE})
 
 # Gives `target` the headers, the archives of the compiler's group and the precompiled header.
 function(hstujit_use_mlir target)

@@ -1,13 +1,13 @@
-# hstujit_test(NAME name SOURCES ... [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|memory|threads ...] [TIMEOUT seconds]
-#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [UNITY])
+# hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|memory|threads|objects ...] [TIMEOUT seconds]
+#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
 # the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared
 # library. DEPENDS are targets that must be built first (a library opened with dlopen, a tool).
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
-# UNITY: the sources can be compiled together (cmake/library.cmake). EMULATES: they run kernels with tests/emulation/.
+# EMULATES: the sources run kernels with tests/emulation/.
 # LABELS: each is also a target, hstujit_tests_<label>, of the programs that have it. `memory` is what CI runs under the
-# address sanitizer, and `threads` under the thread sanitizer. CTest knows several as one, "cpu+memory", which the regular
+# address sanitizer, `threads` under the thread sanitizer; `objects` needs an object file for each source. CTest knows several as one, "cpu+memory", which the regular
 # expressions of `ctest -L` find by either.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
@@ -31,6 +31,7 @@ target_compile_definitions(hstujit_test_paths PRIVATE HSTUJIT_SOURCE_DIR="${PROJ
 add_custom_target(hstujit_tests)
 add_custom_target(hstujit_tests_memory)
 add_custom_target(hstujit_tests_threads)
+add_custom_target(hstujit_tests_objects)
 
 # How emulated kernels are compiled, besides -I (tests/emulation/emulated_kernel.cpp). The headers that each includes are
 # compiled once, where g++ looks first.
@@ -56,7 +57,7 @@ endforeach()
 add_custom_target(hstujit_emulation_headers DEPENDS ${hstujit_emulation_headers})
 
 function(hstujit_test)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;UNITY;EMULATES" "NAME;TIMEOUT" "SOURCES;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MLIR;NO_MAIN;EMULATES" "NAME;TIMEOUT" "SOURCES;APART;DEPS;LIBS;LABELS;ENVIRONMENT;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hstujit_test(${ARG_NAME}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -90,9 +91,7 @@ function(hstujit_test)
   else()
     hstujit_use_precompiled(${target} test)
   endif()
-  if(ARG_UNITY AND HSTUJIT_UNITY)
-    hstujit_compile_together(${target})
-  endif()
+  hstujit_compile_together(${target} APART ${ARG_APART})
   if(ARG_EMULATES)
     set(emulation ${PROJECT_SOURCE_DIR}/tests/emulation)
     target_sources(${target} PRIVATE ${emulation}/cuda_emulation.cpp ${emulation}/emulated_kernel.cpp ${emulation}/hopper_emulation.cpp)

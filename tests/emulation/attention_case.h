@@ -60,7 +60,7 @@ inline Json with(Json json, const Json& changes) {
   return json;
 }
 
-inline const std::vector<Json>& all_masks() {
+inline const std::vector<Json>& mask_changes() {
   static const std::vector<Json> masks = {{{"num_targets", true}},
                                           {{"num_targets", true}, {"target_group_size", 3}},
                                           {{"num_targets", true}, {"contextual_seq_len", 6}, {"score", "relu"}},

@@ -38,7 +38,7 @@ TEST(EmulatedHopper, ClustersShareTheColumnsOfATile) {
 
 // Some KV tiles of a window, or of a mask that leaves out columns between two ranges, have columns that no row sees.
 TEST(EmulatedHopper, ClustersOfEveryMask) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
+  for (const Json& mask : mask_changes()) check(with(mask, {{"heads", 1}}), shared_tile(64, 2), 3);
 }
 
 TEST(EmulatedHopper, SenselessIndicesStayInBoundsInClusters) {

@@ -24,7 +24,7 @@ TEST(EmulatedFused, EveryShape) {
 }
 
 TEST(EmulatedFused, EveryMask) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), fused(2, 2));
+  for (const Json& mask : mask_changes()) check(with(mask, {{"heads", 1}}), fused(2, 2));
 }
 
 KernelConfig semaphore(int64_t consumers, int64_t stages) { return fused(consumers, stages, 1, "semaphore"); }
@@ -37,7 +37,7 @@ TEST(EmulatedFused, EveryShapeWithSemaphores) {
 }
 
 TEST(EmulatedFused, EveryMaskWithSemaphores) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), semaphore(2, 2));
+  for (const Json& mask : mask_changes()) check(with(mask, {{"heads", 1}}), semaphore(2, 2));
 }
 
 // Tiles between which a Q tile has nothing of its own: the far columns that all rows see, and a window.
@@ -59,7 +59,7 @@ TEST(EmulatedFused, EveryShapePerSequence) {
 }
 
 TEST(EmulatedFused, EveryMaskPerSequence) {
-  for (const Json& mask : all_masks()) check(with(mask, {{"heads", 1}}), per_sequence(2, 2));
+  for (const Json& mask : mask_changes()) check(with(mask, {{"heads", 1}}), per_sequence(2, 2));
 }
 
 Json columns(int64_t width) { return {{"heads", 1}, {"dtype", "bf16"}, {"attn_dim", width}, {"hidden_dim", width}}; }

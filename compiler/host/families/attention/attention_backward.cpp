@@ -35,7 +35,7 @@ namespace {
 using mlir::Value;
 
 // Rows of one tile, at most.
-constexpr int64_t kTileRows = 128;
+constexpr int64_t kOtherTileRows = 128;
 
 // The tensors of one side.
 struct Side {
@@ -60,28 +60,28 @@ class BackwardEmitter {
     wide_.hidden = output_of(params_.hidden_dim);
     a_ = emit_.allocate(item_rows, round_up(params_.attn_dim, tile.lanes));
     b_ = emit_.allocate(item_rows, round_up(params_.hidden_dim, tile.lanes));
-    x_ = emit_.allocate(kTileRows, wide_.attn.width);
-    y_ = emit_.allocate(kTileRows, wide_.hidden.width);
-    x_transposed_ = emit_.allocate(a_.width, kTileRows);
-    y_transposed_ = emit_.allocate(b_.width, kTileRows);
+    x_ = emit_.allocate(kOtherTileRows, wide_.attn.width);
+    y_ = emit_.allocate(kOtherTileRows, wide_.hidden.width);
+    x_transposed_ = emit_.allocate(a_.width, kOtherTileRows);
+    y_transposed_ = emit_.allocate(b_.width, kOtherTileRows);
     s_ = emit_.allocate(tile.rows, tile.columns());
     dp_ = emit_.allocate(tile.rows, tile.columns());
     da_ = emit_.allocate(item_rows, wide_.attn.width);
     db_ = emit_.allocate(item_rows, wide_.hidden.width);
     const int64_t bias_rows = round_up(round_up(item_rows, tile.rows), tile.lanes);
     if (params_.has_bias()) {
-      bias_ = emit_.allocate(bias_rows, kTileRows);
-      staged_bias_ = emit_.allocate(kTileRows, bias_rows);
+      bias_ = emit_.allocate(bias_rows, kOtherTileRows);
+      staged_bias_ = emit_.allocate(kOtherTileRows, bias_rows);
     }
-    if (params_.returns_dbias()) dbias_ = emit_.allocate(item_rows, kTileRows);
-    if (params_.returns_dbias() && params_.adds_gradients) before_ = emit_.allocate(item_rows, kTileRows);
+    if (params_.returns_dbias()) dbias_ = emit_.allocate(item_rows, kOtherTileRows);
+    if (params_.returns_dbias() && params_.adds_gradients) before_ = emit_.allocate(item_rows, kOtherTileRows);
     for (const GradientParts::Sum& sum : parts_.sums()) {
       if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
     }
-    if (item_.scales_rows()) factors_ = emit_.allocate(1, kTileRows);
+    if (item_.scales_rows()) factors_ = emit_.allocate(1, kOtherTileRows);
     if (params_.has_softmax()) {
       for (ScratchMatrix* const numbers : {&log_sums_, &means_})
-        *numbers = emit_.allocate(1, std::max(item_rows, kTileRows));
+        *numbers = emit_.allocate(1, std::max(item_rows, kOtherTileRows));
       for (ScratchMatrix* const lanes : {&largest_, &totals_, &products_})
         *lanes = emit_.allocate(item_rows, tile.lanes);
     }
@@ -175,8 +175,8 @@ class BackwardEmitter {
   // All tiles that the item's rows may see, or that may see its columns.
   void walk(const Side& side, Value begin, Value end, Value padded_rows) {
     const auto [other, other_end] = side.rows() ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
-    emit_.loop(other, other_end, kTileRows, [&, last = other_end](Value tile) {
-      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), last);
+    emit_.loop(other, other_end, kOtherTileRows, [&, last = other_end](Value tile) {
+      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kOtherTileRows)), last);
       emit_.when(visibility(side, begin, end, tile, tile_end).visible,
                  [&] { emit_tile(side, tile, tile_end, padded_rows, item_.at(kHead)); });
     });
@@ -264,8 +264,8 @@ class BackwardEmitter {
     // Heads with softmax have no factors: those of the others are in what is added up.
     const Emitter::RowFactor factor = params_.has_softmax() ? unchanged() : item_.factors(first);
     const Value group = emit_.mul(item_.at(kHead), emit_.integer(item_.heads_of_bias()));
-    emit_.loop(zero, n, kTileRows, [&](Value tile) {
-      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kTileRows)), n);
+    emit_.loop(zero, n, kOtherTileRows, [&](Value tile) {
+      const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kOtherTileRows)), n);
       emit_.clear(dbias_, padded_rows);
       emit_.when(item_.visibility(begin, end, tile, tile_end).visible, [&] {
         emit_.loop(zero, emit_.integer(item_.heads_of_bias()), 1, [&](Value member) {
@@ -287,8 +287,8 @@ class BackwardEmitter {
                         emit_.sub(end_of_columns, n));
       return;
     }
-    emit_.loop(n, end_of_columns, kTileRows, [&](Value tile) {
-      const Value columns = emit_.min(emit_.sub(end_of_columns, tile), emit_.integer(kTileRows));
+    emit_.loop(n, end_of_columns, kOtherTileRows, [&](Value tile) {
+      const Value columns = emit_.min(emit_.sub(end_of_columns, tile), emit_.integer(kOtherTileRows));
       emit_.copy_block(item_.bias_of(bias().before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
       emit_.write_block(before_, unchanged(), item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, tile), rows,
                         columns);

@@ -31,7 +31,7 @@ constexpr int64_t kMinElements = 16384;
 
 // Coordinates of an item. Where rows are those of sequences, the sequence and its first row; where there are tables to
 // be added to, the place among the parts of what the rows add to them.
-constexpr size_t kBegin = 0, kEnd = 1, kItem = 2, kSequence = 3, kFirst = 4, kTableRows = 5;
+constexpr size_t kBegin = 0, kEnd = 1, kItem = 2, kSequenceNumber = 3, kFirst = 4, kTableRows = 5;
 
 std::vector<RowOperand> sums_of(const RowInterface& interface) {
   std::vector<RowOperand> sums;
@@ -98,7 +98,7 @@ class RowEmitter {
   void emit_row(Value row) {
     row_ = row;
     if (interface_.sequences) {
-      found_ = emit_row_index(function_, functions_, interface_, function_.coordinates[kSequence],
+      found_ = emit_row_index(function_, functions_, interface_, function_.coordinates[kSequenceNumber],
                               emit_.sub(row, function_.coordinates[kFirst]));
     }
     for (const RowOperand& input : interface_.inputs) {

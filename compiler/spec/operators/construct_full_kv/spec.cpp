@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-std::map<std::string, ProgramValue> operands(const std::string& side) {
+std::map<std::string, ProgramValue> kept_and_new(const std::string& side) {
   return {
       {"left", {side + "_cache", -1, "cached rows of all sequences"}},
       {"right", {"delta_" + side, -1, "delta_size new rows of each sequence"}},
@@ -23,7 +23,7 @@ std::map<std::string, ProgramValue> operands(const std::string& side) {
 
 OpSpecPtr parse_construct_full_kv(const Json& json, const std::string& path, Mistakes& mistakes) {
   return parse_kv_program("construct_full_kv", json, path, mistakes,
-                          step_json("concat_2d_jagged", {{"dense_right", true}}), operands);
+                          step_json("concat_2d_jagged", {{"dense_right", true}}), kept_and_new);
 }
 Json schema_construct_full_kv() { return fields_schema<KvParams>(); }
 

@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-std::map<std::string, ProgramValue> operands(const std::string& side) {
+std::map<std::string, ProgramValue> kept_of(const std::string& side) {
   return {
       {"values", {side, -1, "of each sequence the rows that are cached, then the others"}},
       {"left", {side + "_cache", -1, "cached rows of all sequences"}},
@@ -23,7 +23,7 @@ std::map<std::string, ProgramValue> operands(const std::string& side) {
 
 OpSpecPtr parse_update_kv_cache(const Json& json, const std::string& path, Mistakes& mistakes) {
   return parse_kv_program("update_kv_cache", json, path, mistakes, step_json("split_2d_jagged", {{"left_only", true}}),
-                          operands);
+                          kept_of);
 }
 Json schema_update_kv_cache() { return fields_schema<KvParams>(); }
 
