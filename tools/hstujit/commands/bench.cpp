@@ -38,7 +38,7 @@ void print_environment(const Json& report) {
         number_of(report, "repeats") == 1 ? "" : "es");
 }
 
-size_t print_report(const Json& report, const Options& options) {
+size_t print_bench_report(const Json& report, const Options& options) {
   print_environment(report);
   Table table({{"instance"},
                {"direction"},
@@ -98,7 +98,7 @@ Status bench(const BenchOptions& options) {
     return without_a_gpu(timed.status(), "time kernels on", "hstujit prewarm --arch compiles without one");
   }
   const Report& report = *timed;
-  const Status shown = show(report, options, print_report);
+  const Status shown = show(report, options, print_bench_report);
   if (options.out.empty()) return shown;
   // It is written where some have failed, too.
   const Status written = write_file_atomically(options.out, report.text + "\n");

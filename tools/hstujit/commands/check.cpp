@@ -54,7 +54,7 @@ size_t print_instance(const Json& instance, bool wide) {
   return print_failures(keys, "error");
 }
 
-size_t print_report(const Json& report, const Options& options) {
+size_t print_check_report(const Json& report, const Options& options) {
   const Json& device = member(report, "device");
   print("device: {}\nlengths are quantised by: {}\n",
         device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
@@ -85,7 +85,7 @@ Status check(const Options& options) {
   if (!config.ok()) return show_mistakes(config.status(), options);
   HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                            run_operation(&hstujit_check, "check", options, config->get(), run_options(options)));
-  return show(report, options, print_report);
+  return show(report, options, print_check_report);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ size_t print_findings(const Json& findings) {
   return errors;
 }
 
-size_t print_report(const Json& report, const Options&) {
+size_t print_doctor_report(const Json& report, const Options&) {
   const Json& library = member(report, "library");
   Fields fields;
   fields.add("hstujit",
@@ -96,7 +96,7 @@ Status diagnose(const Options& options) {
   const hstujit_context_options context = context_options(options.cache_dir);
   HSTUJIT_ASSIGN_OR_RETURN(Report report, report_of(&hstujit_diagnose, &context));
   if (member(report.json, "healthy") != true) report.status = Status(Code::kCheckFailed, "");
-  return show(report, options, print_report);
+  return show(report, options, print_doctor_report);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace hstujit {
 
 namespace {
 
-size_t print_report(const Json& report, const Options&) {
+size_t print_emit_report(const Json& report, const Options&) {
   print("device: {}\n", device_text(member(report, "device")));
   Fields fields;
   for (const Json& row : member(report, "instances")) {
@@ -35,7 +35,7 @@ Status emit(const Options& options) {
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                            run_operation(&hstujit_emit, "emit", options, config.get(), run_options(options)));
-  return show(report, options, print_report);
+  return show(report, options, print_emit_report);
 }
 
 }  // namespace

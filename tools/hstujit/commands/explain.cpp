@@ -90,7 +90,7 @@ void print_instance(const Json& row) {
   print_search(member(row, "search_space"));
 }
 
-size_t print_report(const Json& report, const Options&) {
+size_t print_explain_report(const Json& report, const Options&) {
   print("device: {}\nlengths are quantised by: {}\n", device_text(member(report, "device")),
         text_of(report, "length_mode"));
   for (const Json& row : member(report, "instances")) print_instance(row);
@@ -112,7 +112,7 @@ void add_explain(CLI::App& app, Action& action) {
       HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options->config));
       HSTUJIT_ASSIGN_OR_RETURN(const Report report, run_operation(&hstujit_explain, "explain", *options, config.get(),
                                                                   run_options(*options)));
-      return show(report, *options, print_report);
+      return show(report, *options, print_explain_report);
     };
   });
 }

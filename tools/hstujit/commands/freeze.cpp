@@ -18,14 +18,16 @@ struct FreezeOptions : Options {
   std::string file;
 };
 
-size_t print_failed(const Json& report, const Options&) { return print_failures(member(report, "failed"), "error"); }
+size_t print_frozen_failures(const Json& report, const Options&) {
+  return print_failures(member(report, "failed"), "error");
+}
 
 Status freeze(const FreezeOptions& options) {
   HSTUJIT_RETURN_IF_ERROR(check_output_file("--output", options.file, OutputKind::kChoices, options));
   HSTUJIT_ASSIGN_OR_RETURN(const ConfigPtr config, load_config(options.config));
   HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                            run_operation(&hstujit_freeze, "freeze", options, config.get(), run_options(options)));
-  if (!report.status.ok()) return show(report, options, print_failed);
+  if (!report.status.ok()) return show(report, options, print_frozen_failures);
   HSTUJIT_RETURN_IF_ERROR(write_file_atomically(options.file, report.text + "\n"));
   print("checksum {}\n", text_of(report.json, "checksum"));
   print_paragraph("frozen: {} in {}", count_text(static_cast<double>(member(report.json, "choices").size()), "key"),

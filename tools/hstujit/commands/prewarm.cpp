@@ -22,7 +22,7 @@ Tone tone_of(const std::string& outcome) {
   return outcome == "compiled" ? Tone::kGood : Tone::kBad;
 }
 
-size_t print_report(const Json& report, const Options& options) {
+size_t print_prewarm_report(const Json& report, const Options& options) {
   Table table({{"instance"},
                {"direction"},
                {"bucket [rows]", Align::kRight},
@@ -85,7 +85,7 @@ void add_prewarm(CLI::App& app, Action& action) {
       run.check = options->check ? 1 : 0;
       HSTUJIT_ASSIGN_OR_RETURN(const Report report,
                                run_operation(&hstujit_prewarm, "prewarm", *options, config.get(), run));
-      return show(report, *options, print_report);
+      return show(report, *options, print_prewarm_report);
     };
   });
 }

@@ -36,7 +36,7 @@ Cell equal_launches(const Json& row) {
           all ? Tone::kGood : Tone::kBad};
 }
 
-size_t print_report(const Json& report, const Options& options) {
+size_t print_run_report(const Json& report, const Options& options) {
   Table table({{"instance"},
                {"direction"},
                {"max_seq_len", Align::kRight},
@@ -79,7 +79,7 @@ Status run(const RunOptions& options) {
   run.max_rows = options.max_rows;
   run.repeats = options.repeats;
   const Result<Report> report = run_operation(&hstujit_run, "run", options, config.get(), run);
-  return naming_the_host_backend(report.ok() ? show(*report, options, print_report) : report.status(), options);
+  return naming_the_host_backend(report.ok() ? show(*report, options, print_run_report) : report.status(), options);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void print_keys(const Json& keys, bool wide) {
   write_text(stdout, early_ends_text(keys) + staying_text(keys));
 }
 
-size_t print_report(const Json& report, const Options& options) {
+size_t print_tune_report(const Json& report, const Options& options) {
   print("device: {}\n", device_text(member(report, "device")));
   const Json& keys = member(report, "keys");
   print_keys(keys, options.wide);
@@ -215,7 +215,7 @@ Status tune(const TuneOptions& options) {
   const bool several = options.devices.size() > 1;
   const Result<Report> report =
       several ? tune_on_devices(options, config.get()) : tune_on_device(options, config.get());
-  return without_a_gpu(report.ok() ? show(*report, options, print_report) : report.status(), "time kernels on",
+  return without_a_gpu(report.ok() ? show(*report, options, print_tune_report) : report.status(), "time kernels on",
                        "hstujit prewarm --arch compiles without one, and winners that were tuned on another machine "
                        "come here with hstujit cache export and import",
                        "--devices");
