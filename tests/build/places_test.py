@@ -2,7 +2,8 @@
 of attention are written. Nothing else of the library names one, and one of each that is added in a copy of those files,
 and nowhere else, is read, part of the call, and in effect.
 
-The copy is compiled as one file and linked with the build's archives. Without them, as in builds for sanitizers, only
+The copy is compiled as one file and linked with the build's archives, whose objects may have the sources that it
+replaces, too: the copy comes first. Without archives, as in builds for sanitizers, only
 names are looked at."""
 import pathlib
 import re
@@ -173,7 +174,7 @@ class Places(unittest.TestCase):
         add_to_copy()
         (SCRATCH / "main.cpp").write_text(PROGRAM, encoding="utf-8")
         command = [CXX, "-std=c++20", "-O0", f"-I{SCRATCH}", f"-I{ROOT}", f"-I{ROOT}/include", SCRATCH / "main.cpp",
-                   "-o", SCRATCH / "main", *archives, "-ldl", "-lpthread"]
+                   "-o", SCRATCH / "main", *archives, "-Wl,--allow-multiple-definition,--gc-sections", "-ldl", "-lpthread"]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(built.returncode, 0, built.stderr[:4000])
         ran = subprocess.run([SCRATCH / "main"], capture_output=True, text=True, check=False)
