@@ -41,6 +41,8 @@ struct RowIntervals {
 
 __device__ __forceinline__ RowIntervals __shfl_sync(unsigned, const RowIntervals& own, int) { return own; }
 
+struct IntervalBounds;  // attention/operands/intervals.cuh
+
 #endif
 struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
@@ -56,6 +58,9 @@ struct Sequence {
   // 0 and `start`. Below 0: so many rows of q lie before the sequence.
   int query_begin;
   i64 query_start;
+#ifdef kAttnFunc
+  const IntervalBounds* bounds;  // of its Q tiles, where a kernel reads them (attention/operands/interval_bounds.cuh)
+#endif
 };
 
 // What the tensors say of one sequence, unchecked. Apart from `clamp_words`, so that the loads may run while something

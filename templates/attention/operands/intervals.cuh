@@ -6,6 +6,8 @@
 #include "common/bits.cuh"
 #include "common/jagged.cuh"
 
+constexpr int kIntervals = (Spec::kAttnFunc + 1) / 2;  // of a row
+
 // Many intervals are walked in a loop: a kernel has code for each pair of a fragment.
 constexpr int kUnrolledIntervals = Spec::kAttnFunc <= 7 ? Spec::kAttnFunc : 1;
 
@@ -67,34 +69,52 @@ __device__ __forceinline__ void mask_tile(int r0, int r1, int c0, int c1, int n,
   visible = __ballot_sync(~0u, some) != 0;
 }
 
-// The same of columns that each lane of a warp has its own of, and rows that are the same for all lanes: by the bounds
-// of each interval over the rows, so that a tile may count as visible, or as not full, that is not.
-__device__ __forceinline__ void mask_tile_of_lanes(int r0, int r1, int c0, int c1, int n, const RowIntervals& t,
-                                                   bool& full, bool& visible) {
+// Where an interval begins and ends at the earliest and at the latest, over rows. An empty one begins nowhere.
+struct alignas(16) IntervalBounds {
+  int first_begin, last_begin, first_end, last_end;
+};
+
+// Bounds of the interval whose end is this number of each row. By all lanes of a warp, for the same rows.
+__device__ __forceinline__ IntervalBounds interval_bounds(int r0, int r1, int number, int n, const RowIntervals& t) {
   constexpr int kNowhere = 0x7fffffff;
-  int seen_to = c0;
+  IntervalBounds bounds = {kNowhere, 0, kNowhere, 0};
+#pragma unroll 1
+  for (int row = r0 + static_cast<int>(threadIdx.x) % 32; row <= r1; row += 32) {
+    const RowInterval interval(row, number, n, t);
+    const bool empty = interval.end <= interval.begin;
+    const int begin = empty ? kNowhere : interval.begin, end = empty ? 0 : interval.end;
+    bounds.first_begin = min(bounds.first_begin, begin);
+    bounds.last_begin = max(bounds.last_begin, begin);
+    bounds.first_end = min(bounds.first_end, end);
+    bounds.last_end = max(bounds.last_end, end);
+  }
+  bounds.first_begin = __reduce_min_sync(~0u, bounds.first_begin);
+  bounds.last_begin = __reduce_max_sync(~0u, bounds.last_begin);
+  bounds.first_end = __reduce_min_sync(~0u, bounds.first_end);
+  bounds.last_end = __reduce_max_sync(~0u, bounds.last_end);
+  return bounds;
+}
+
+// Classifies a tile by the bounds of its rows' intervals, bounds_of(number) each, so that it may count as visible, or as
+// not full, that is not.
+template <class BoundsOf>
+__device__ __forceinline__ void classify_by_bounds(int c0, int c1, const BoundsOf& bounds_of, bool& full,
+                                                   bool& visible) {
+  int seen_to = c0;  // all rows see the columns from c0 to here
   visible = false;
 #pragma unroll 1
   for (int number = 0; number < Spec::kAttnFunc; number += 2) {
-    int first_begin = kNowhere, last_begin = 0, first_end = kNowhere, last_end = 0;
-#pragma unroll 1
-    for (int row = r0 + static_cast<int>(threadIdx.x) % 32; row <= r1; row += 32) {
-      const RowInterval interval(row, number, n, t);
-      const bool empty = interval.end <= interval.begin;
-      const int begin = empty ? kNowhere : interval.begin, end = empty ? 0 : interval.end;
-      first_begin = min(first_begin, begin);
-      last_begin = max(last_begin, begin);
-      first_end = min(first_end, end);
-      last_end = max(last_end, end);
-    }
-    first_begin = __reduce_min_sync(~0u, first_begin);
-    last_begin = __reduce_max_sync(~0u, last_begin);
-    first_end = __reduce_min_sync(~0u, first_end);
-    last_end = __reduce_max_sync(~0u, last_end);
-    visible = visible || (first_begin <= c1 && c0 < last_end);
-    if (last_begin <= seen_to) seen_to = max(seen_to, first_end);
+    const IntervalBounds bounds = bounds_of(number);
+    visible = visible || (bounds.first_begin <= c1 && c0 < bounds.last_end);
+    if (bounds.last_begin <= seen_to) seen_to = max(seen_to, bounds.first_end);
   }
   full = seen_to > c1;
+}
+
+// Classifies a tile whose columns each lane of a warp has its own of; the rows are the same for all lanes.
+__device__ __forceinline__ void mask_tile_of_lanes(int r0, int r1, int c0, int c1, int n, const RowIntervals& t,
+                                                   bool& full, bool& visible) {
+  classify_by_bounds(c0, c1, [&](int number) { return interval_bounds(r0, r1, number, n, t); }, full, visible);
 }
 
 // By all lanes of a warp.

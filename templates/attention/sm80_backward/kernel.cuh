@@ -9,7 +9,7 @@
 //   S = a x^T, dP = b y^T, P = score(S), dS = dP * score'(S) under the mask, da += dS x, db += P y (columns only)
 //
 // in chunks and in registers as forward does it. Where the sums of dk and dv are more than a thread's registers hold,
-// there are CTAs for dk and others for dv. Formulas: docs/ops.md.
+// there are CTAs for dk and others for dv. Formulas: docs/ops-attention.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"

@@ -4,7 +4,7 @@
 // KV tile is worked off in chunks, S = q k^T, P = score(S) under the mask, O += P v, all in registers: without softmax
 // chunks are independent, and the size of a KV tile in shared memory does not decide how many registers are needed.
 // Heads with softmax keep the largest S and the sum of P of a row from chunk to chunk. bf16, fp16, fp32 by tf32
-// products, fp32 by fused multiply-adds. Of hstu_attention and delta_hstu_attention; formulas: docs/ops.md. Generated
+// products, fp32 by fused multiply-adds. Of hstu_attention and delta_hstu_attention; formulas: docs/ops-attention.md. Generated
 // around it: see docs/generated-source.md.
 #pragma once
 #include "attention/sequence.cuh"

@@ -1,6 +1,7 @@
 // Attention backward on Hopper: the producer warp, which walks stationary and moving tiles and feeds the pipeline, and
 // the tail warp, which zeroes what moving tiles hold past the end of a sequence.
 #pragma once
+#include "attention/operands/interval_bounds.cuh"  // where kAttnFunc
 #include "attention/sm90_backward/accumulation_order.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
 #include "common/ptx/tma.cuh"
@@ -24,17 +25,9 @@ struct ColumnsView {
   static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
                                               bool& visible) {
 #ifdef kAttnFunc
-    // Each lane has its own rows: one tile of them after the other, by all lanes.
-    const int own = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll 1
-    for (int lane = 0; lane < 32; ++lane) {
-      const int first = __shfl_sync(~0u, r0, lane), last = __shfl_sync(~0u, min(r1, sequence.rows - 1), lane);
-      if (first > last) break;
-      bool all, some;
-      mask_tile(first, last, c0, c1, sequence.rows, sequence.targets, all, some);
-      if (lane == own) full = all;
-      if (lane == own) visible = some;
-    }
+    if (r0 >= sequence.rows) return;
+    const IntervalBounds* const bounds = sequence.bounds + r0 / (r1 - r0 + 1) * (Spec::kAttnFuncHeads * kIntervals);
+    classify_by_bounds(c0, c1, [&](int number) { return bounds[number / 2]; }, full, visible);
 #else
     mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
 #endif
@@ -68,6 +61,8 @@ class Producer {
     while (schedule.next(tile, sequence)) {
 #ifdef kAttnFunc
       sequence.targets = intervals_of<Spec>(params_, sequence, tile.head);
+      sequence.bounds = bounds_of<Spec, Config>(params_, sequence, tile.sequence,
+                                                tile.head / (Spec::kHeads / Spec::kAttnFuncHeads), 0);
 #endif
       const int first = tile.index * Config::kBlockM;
       typename MovingTilesOf<Config, kRole>::type moving_tiles(sequence, first,

@@ -44,8 +44,13 @@ template <class Config>
 constexpr bool kFixedOrder = Config::kScheduleSemaphore || Config::kSchedulePerSequence;
 
 // Whether kernels have to know a tile's sequence by its number.
+#ifdef kAttnFunc
+template <class Spec, class Config>
+constexpr bool kKeepSequence = true;
+#else
 template <class Spec, class Config>
 constexpr bool kKeepSequence = Spec::Bias::kHeads > 0 || Config::kScheduleSemaphore;
+#endif
 
 // A tile of one (sequence, head), as the producer describes it to the consumers.
 struct TileInfo {

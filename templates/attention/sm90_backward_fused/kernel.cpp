@@ -215,6 +215,7 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   }
   add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, config.schedule == "persistent"}, plan);
   add_gradient_kernels(spec, device, config.site_warps, plan);
+  add_interval_bounds(spec, config.block_n, plan);
   return plan;
 }
 

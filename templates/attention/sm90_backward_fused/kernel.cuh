@@ -2,7 +2,7 @@
 //
 // Each CTA has KV tiles, for which it accumulates dk and dv over Q tiles. The partial of dq that a KV tile has for a Q
 // tile is added to dq_accum, fp32 in a workspace: five products, where sm90_backward_twopass has seven. bf16 and fp16.
-// Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+// Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 //
 // "persistent": atomically, so that results differ in their last bits from run to run.
 // dq_accum is zero at first, and a second kernel rounds it to dq. "semaphore": tiles wait for one another, the first
@@ -36,8 +36,14 @@ __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, con
 
 }  // namespace sm90::backward
 
+#ifdef kAttnFunc
+// Follows the kernel of interval_bounds.cuh, which is kernel_main.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#else
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
+#endif
   using namespace sm90::backward;
   using namespace sm90;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];

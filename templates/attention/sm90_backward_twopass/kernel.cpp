@@ -137,6 +137,7 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   add_softmax_rows(spec, plan);
   add_gradient_kernels(spec, device, 0, plan);
+  add_interval_bounds(spec, config.block_n, plan);
   return plan;
 }
 

@@ -3,7 +3,7 @@
 //
 // Each CTA has a tile of rows, for which it sums up dq over KV tiles, or a tile of columns, for which it sums up
 // dk and dv over Q tiles, or one of both: S and dP are computed in each role, so no sum is shared between CTAs.
-// bf16 and fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+// bf16 and fp16. Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
 #include "attention/operands/gradients/rows.cuh"          // where kByColumn
@@ -76,6 +76,10 @@ __device__ __forceinline__ void consume(Shared<Config>& shared, const Params& pa
 
 #ifdef kNumSoftmaxHeads
 // Follows the kernel of softmax_rows.cuh, which is kernel_main.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#elifdef kAttnFunc
+// Follows the kernel of interval_bounds.cuh, which is kernel_main.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void attention_gradients(const Params& params) {
 #else

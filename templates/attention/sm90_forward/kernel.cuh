@@ -2,7 +2,7 @@
 // delta_hstu_attention.
 //
 // Producer warps load Q tiles and KV tiles; each consumer warpgroup owns 64 rows of the tile. bf16 and
-// fp16. Formulas: docs/ops.md. Generated around it: see docs/generated-source.md.
+// fp16. Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/sm90_forward/consumer.cuh"
 #include "attention/sm90_forward/packed_producer.cuh"

@@ -14,7 +14,7 @@ namespace hstujit {
 
 namespace {
 
-// As in bias_tiles.cuh.
+// As in tiles.cuh.
 constexpr int64_t kTileSize = 64;
 constexpr int kThreads = 128;
 constexpr int kSumThreads = 256;
@@ -128,12 +128,8 @@ class Kernels {
   LaunchPlan& plan_;
 };
 
-}  // namespace
-
-void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan) {
-  if (!spec.params().has_softmax()) return;
-  add_operands(spec, plan);
-  const Signature signature = spec.signature(Direction::kBackward);
+// Lets the plan's kernel follow another one, whose grid is for the caller to say.
+void move_behind_another(LaunchPlan& plan) {
   FollowingKernel gradients;
   gradients.kernel_name = plan.kernel_name + "_gradients";
   gradients.function = "attention_gradients";
@@ -143,14 +139,35 @@ void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan) {
   gradients.max_blocks = std::exchange(plan.persistent_blocks, 0);
   gradients.resident_blocks = plan.resident_blocks;
   plan.following.insert(plan.following.begin(), std::move(gradients));
-
-  const GridFactor heads = constant_factor(spec.params().num_softmax_heads);
   plan.threads = kThreads;
   plan.shared_memory = 0;
   plan.resident_blocks = kResidentBlocks;
+}
+
+}  // namespace
+
+void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan) {
+  if (!spec.params().has_softmax()) return;
+  add_operands(spec, plan);
+  move_behind_another(plan);
+  const Signature signature = spec.signature(Direction::kBackward);
+  const GridFactor heads = constant_factor(spec.params().num_softmax_heads);
   plan.grid = {batch_factor(signature), heads, scalar_factor(find_argument(signature, "max_seq_len"), kTileSize)};
   const GridFactor bytes = constant_factor(2 * static_cast<int64_t>(sizeof(float)));
   add_workspace_region("softmax_rows", "float2*", {{size_factor(signature, "q"), heads, bytes}, false}, plan);
+}
+
+void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchPlan& plan) {
+  if (!spec.params().has_intervals()) return;
+  move_behind_another(plan);
+  const Signature signature = spec.signature(Direction::kBackward);
+  const int64_t heads = spec.params().attn_func_heads, intervals = (spec.params().attn_func + 1) / 2;
+  plan.grid = {batch_factor(signature), constant_factor(heads),
+               scalar_factor(find_argument(signature, "max_seq_len"), q_tile_rows * kThreads / 32)};
+  // One region behind the other: each sequence may begin within a Q tile.
+  const GridFactor bytes = constant_factor(heads * intervals * 4 * static_cast<int64_t>(sizeof(int32_t)));
+  add_workspace_region("interval_bounds", "int*", {{size_factor(signature, "q", q_tile_rows), bytes}, false}, plan);
+  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), bytes}, false});
 }
 
 void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan) {

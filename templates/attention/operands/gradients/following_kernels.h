@@ -1,5 +1,5 @@
-// Host side of kernels.cuh and softmax_rows.cuh: the kernels that follow one of backward for the gradients of operands,
-// and the one in front of it.
+// Host side of kernels.cuh, softmax_rows.cuh and ../interval_bounds.cuh: the kernels that follow one of backward for
+// the gradients of operands, and the ones in front of it.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,9 @@ namespace hstujit {
 // Lets the kernel of softmax_rows.cuh run in front of the plan's where heads have softmax; the plan's kernel is
 // attention_gradients() of the template then.
 void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan);
+
+// The same of interval_bounds.cuh where launches take attn_func. Called when the plan has everything else.
+void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchPlan& plan);
 
 // Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
 // and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.

@@ -3,7 +3,7 @@
 //
 // They compute S and dP once more, by mma.sync in tiles of 64 rows and 64 columns, and add up in registers, in the
 // order of heads and columns: no atomic additions, so that every run gives the same bits. fp32 data is multiplied as
-// the instance's `precision` says. Formulas: docs/ops.md.
+// the instance's `precision` says. Formulas: docs/ops-attention.md.
 #pragma once
 #include "attention/operands/gradients/tiles.cuh"
 #include "attention/pair.cuh"
