@@ -1,5 +1,5 @@
 # Headers that many files include are compiled once for each group of files: parsing them is most of what a file costs.
-# Every file still includes what it uses, which lint compiles without any of this.
+# Every file still includes what it uses: lint compiles those without MLIR, tests and templates without any of this.
 
 # hstujit_add_precompiled(group [HEADER name] [LIBS targets] [OPTIONS options]): the group whose header is
 # precompiled/<name>.h, which is <group>.h when not given. Its users get the same compile options.

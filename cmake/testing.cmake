@@ -1,5 +1,5 @@
-# hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|memory|threads|objects ...] [TIMEOUT seconds]
-#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN])
+# hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|fuzz|memory|threads|objects ...] [TIMEOUT seconds]
+#              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [EMULATES])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
 # the presets, but for tsan, run one that takes longer once more. DEPS are layers; LIBS may also be `hstujit`, the shared
@@ -29,9 +29,6 @@ target_compile_definitions(hstujit_test_paths PRIVATE HSTUJIT_SOURCE_DIR="${PROJ
 
 # All test programs and what they depend on.
 add_custom_target(hstujit_tests)
-add_custom_target(hstujit_tests_memory)
-add_custom_target(hstujit_tests_threads)
-add_custom_target(hstujit_tests_objects)
 
 # How emulated kernels are compiled, besides -I (tests/emulation/emulated_kernel.cpp). The headers that each includes are
 # compiled once, where g++ looks first.
@@ -111,9 +108,10 @@ function(hstujit_test)
     set(ARG_LABELS cpu)
   endif()
   foreach(label IN LISTS ARG_LABELS)
-    if(TARGET hstujit_tests_${label})
-      add_dependencies(hstujit_tests_${label} ${target})
+    if(NOT TARGET hstujit_tests_${label})
+      add_custom_target(hstujit_tests_${label})
     endif()
+    add_dependencies(hstujit_tests_${label} ${target})
   endforeach()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

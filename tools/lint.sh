@@ -17,7 +17,7 @@ if [ $# -gt 0 ]; then
   files=("$@")
 else
   mapfile -t files < <(grep -oE '"file": "[^"]*"' "$commands/compile_commands.json" | cut -d'"' -f4 | sort -u |
-                       grep -E "^$PWD/(compiler/(support|spec|plan|nvrtc)|autotune_cache|runtime|operations)/.*\.cpp$")
+                       grep -E "^$PWD/(compiler/(support|generator|expression|spec|plan|nvrtc|driver)|autotune_cache|runtime|operations|python/native)/.*\.cpp$")
 fi
 printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 4 clang-tidy-22 --quiet -p "$commands"
 echo "lint: ${#files[@]} files"

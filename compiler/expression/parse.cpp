@@ -526,12 +526,29 @@ bool is_expression_word(std::string_view word) {
   return is_among(kMaskFunctions) || is_among(kWords) || is_among(kTruths) || find_function(word) != nullptr;
 }
 
+namespace {
+
+// Parses a text whose canonical form can be read, too: that has min of min in place of min(a, b, c), and min of max in
+// place of clamp.
+Result<Expression> parse(std::string_view text, std::span<const ExpressionName> names, Grammar grammar) {
+  Result<Expression> expression = Parser(text, names, grammar).run();
+  if (!expression.ok()) return expression;
+  const std::string canonical = to_text(*expression, names);
+  if (canonical == text || Parser(canonical, names, grammar).run().ok()) return expression;
+  return Status(Code::kInvalidConfig,
+                fmt::format("column 1: with max, min and clamp as functions of two numbers, more than {} parts are "
+                            "within one another, or it has more than {} bytes",
+                            kMaxExpressionDepth, kMaxExpressionLength));
+}
+
+}  // namespace
+
 Result<Expression> parse_condition(std::string_view text, std::span<const ExpressionName> names) {
-  return Parser(text, names, Grammar::kConditions).run();
+  return parse(text, names, Grammar::kConditions);
 }
 
 Result<Expression> parse_real(std::string_view text, std::span<const ExpressionName> names) {
-  return Parser(text, names, Grammar::kReals).run();
+  return parse(text, names, Grammar::kReals);
 }
 
 }  // namespace hstujit

@@ -9,7 +9,7 @@
 //   - every file that one of these includes, and beside a header x.h also x.cpp and x.td.
 // Of compiler/plan's configs a skeleton has that of its family. A .cpp that decides nothing of a source is left out by
 // name, with a reason (kLeftOut in the .cpp): cost models, references, messages. What one header declares and another
-// file than its own defines is not found in this way; the test build.digest_covers_symbols follows the symbols of the
+// file than its own defines is not found in this way; the test digest_symbols follows the symbols of the
 // object files and fails where one leads out of the digest.
 //
 // Paths are not hashed, and neither are comments, layout and the lines that include files of the tree, so that moving a

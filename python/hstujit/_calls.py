@@ -13,6 +13,7 @@ from ._interface import Interface
 from ._library import Owner, check, created, json_of, library
 from ._structs import is_flag
 from .context import MOST_CALLS, Context
+from .errors import InvalidArgumentError
 from .signature import Dimension, Signature
 
 _TENSOR, _REAL, _INTEGER, _FLAG, _TEXT = range(5)  # hstujit_given_kind
@@ -60,6 +61,8 @@ class Given:
 
 def _keyword(name: str, value: Any) -> _structs.Given:
     if isinstance(value, str):
+        if "\0" in value:
+            raise InvalidArgumentError(f"{name} holds a NUL character; no text has one")
         return _structs.Given(name.encode(), _TEXT, text=value.encode(errors="replace"))
     if is_flag(value):
         return _structs.Given(name.encode(), _FLAG, _structs.Value(integer=bool(value)))

@@ -111,10 +111,15 @@ Arguments::~Arguments() {
 void Arguments::describe() {
   if (!has_room_) throw std::runtime_error("operand_tensors has more tensors than this library has room for");
   for (int at = 0; at < count_; ++at) {
-    if (is_tensor(at))
+    if (is_tensor(at)) {
       describe_tensor(at);
-    else if (is_given(at) && given_[at].kind == HSTUJIT_GIVEN_TEXT)
+    } else if (is_given(at) && given_[at].kind == HSTUJIT_GIVEN_TEXT) {
+      std::size_t length = 0;
+      HSTUJIT_CALL_TORCH(torch_string_length, static_cast<StringHandle>(handles_[at]), &length);
       HSTUJIT_CALL_TORCH(torch_string_c_str, static_cast<StringHandle>(handles_[at]), &given_[at].text);
+      if (std::strlen(given_[at].text) != length)
+        throw_failure(HSTUJIT_INVALID_ARGUMENT, op_.slots[at].name + " holds a NUL character; no text has one");
+    }
   }
   const bool is_on_gpu = is_tensor(op_.first) && tensors_[op_.first].device.device_type == kDLCUDA;
   device_ = is_on_gpu ? tensors_[op_.first].device.device_id : -1;

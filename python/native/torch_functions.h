@@ -70,6 +70,7 @@ using StableIValue = std::uint64_t;
   X(aoti_torch_item_int32, (AtenTensorHandle, std::int32_t*))                                                      \
   X(aoti_torch_item_int64, (AtenTensorHandle, std::int64_t*))                                                      \
   X(aoti_torch_delete_tensor_object, (AtenTensorHandle))                                                           \
+  X(torch_string_length, (StringHandle, std::size_t*))                                                             \
   X(torch_string_c_str, (StringHandle, const char**))                                                              \
   X(torch_delete_string, (StringHandle))                                                                           \
   X(torch_new_list_reserve_size, (std::size_t, StableListHandle*))                                                 \

@@ -18,15 +18,28 @@ using namespace hstujit::capi;
 
 namespace {
 
+constexpr int kMostDimensions = 8;  // no argument has as many; sizes of a rank above are not read
+
 Status read_tensor(const hstujit_given& from, GivenCall& to) {
   const DLTensor* tensor = from.value.tensor;
   if (tensor == nullptr) return {};
+  const std::string name = as_utf8(from.name);
+  if (tensor->ndim < 0 || tensor->ndim > kMostDimensions) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} has rank {}; allowed: 0 to {}", name, tensor->ndim, kMostDimensions));
+  }
   if (tensor->ndim > 0 && tensor->shape == nullptr) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("{}.shape is a null pointer; it must hold {} sizes", from.name, tensor->ndim));
+                  fmt::format("{}.shape is a null pointer; it must hold {} sizes", name, tensor->ndim));
   }
-  const auto rank = static_cast<size_t>(std::max(tensor->ndim, 0));
-  to.tensors[from.name] = {std::vector<int64_t>(tensor->shape, tensor->shape + rank), dtype_text(tensor->dtype)};
+  const std::vector<int64_t> shape(tensor->shape, tensor->shape + tensor->ndim);
+  const auto negative = std::ranges::find_if(shape, [](int64_t size) { return size < -1; });
+  if (negative != shape.end()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{}.shape[{}] is {}; it must be 0 or more, or -1 where it is not known", name,
+                              negative - shape.begin(), *negative));
+  }
+  to.tensors[from.name] = {shape, dtype_text(tensor->dtype)};
   return {};
 }
 

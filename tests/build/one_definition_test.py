@@ -6,7 +6,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("compiler", "templates", "autotune_cache", "runtime", "tools", "bench", "include", "python/native")
+FOLDERS = ("compiler", "templates", "autotune_cache", "runtime", "operations", "tools", "bench", "include", "python/native")
 
 TOKEN = re.compile(r'R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/|'
                    r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|[A-Za-z_]\w*|\d(?:[\w.]|'(?=\w))*|::|->|\S", re.S | re.M)

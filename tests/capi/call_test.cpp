@@ -266,6 +266,21 @@ TEST_F(CallTest, ArgumentsThatAreMissingOrNotUsedAreNamed) {
   EXPECT_STREQ(fields().argument, "x");
 }
 
+// Sizes are read only of a rank that an argument may have: what lies behind them is nobody's.
+TEST_F(CallTest, ARankThatNoArgumentHasIsRefusedBeforeSizesAreRead) {
+  Floats x = floats({7, 64});
+  for (const int rank : {9, 100000, std::numeric_limits<int>::max(), -1, std::numeric_limits<int>::min()}) {
+    x.tensor.ndim = rank;
+    const std::string sentence = "x has rank " + std::to_string(rank) + "; allowed: 0 to 8";
+    EXPECT_EQ(refusal("silu", {given("x", x.tensor)}), sentence);
+    EXPECT_EQ(refusal("hstu_attention", {given("x", x.tensor)}), sentence);
+  }
+  x.tensor.ndim = 2;
+  x.shape[0] = -5;
+  EXPECT_EQ(refusal("silu", {given("x", x.tensor)}),
+            "x.shape[0] is -5; it must be 0 or more, or -1 where it is not known");
+}
+
 TEST_F(CallTest, CallsOfOneContextShareTheOpsOfAnInstance) {
   const Floats x = floats({4, 8});
   Floats out = floats({4, 8}, 0);

@@ -49,11 +49,12 @@ class Pip(unittest.TestCase):
         self.assertEqual({name for name in names if name.endswith(".py")}, {path.as_posix() for path in sources})
         others = [name for name in names if not re.search(r"\.py$|\.dist-info/|^share/hstujit/records/", name)]
         soname = next(name for name in others if re.fullmatch(r"lib/libhstujit\.so\.\d+", name))
-        licences = [f"share/doc/hstujit/{name}" for name in ("LICENSE", "NOTICES.compiler", "NOTICES.host")]
-        libraries = [f"lib/libhstujit_{name}.so" for name in ("compiler", "host", "torch")]
+        parts = ("compiler", "host", "operations", "runtime", "torch")
+        licences = [f"share/doc/hstujit/{name}" for name in ("LICENSE", *(f"NOTICES.{part}" for part in parts))]
+        libraries = [f"lib/libhstujit_{name}.so" for name in ("bundle", "compiler", "host", "operations", "torch")]
         programs = ["bin/hstujit", "libexec/hstujit/hstujit-worker"]
         stubs = ["__init__.pyi", "operators.pyi", "py.typed"]
-        expected = [soname, *libraries, *programs, *stubs, *licences, "share/doc/hstujit/NOTICES.runtime"]
+        expected = [soname, *libraries, *programs, *stubs, *licences]
         self.assertEqual(sorted(others), sorted(expected))
         self.assertGreater(sum(name.startswith("share/hstujit/records/") for name in names), 10)
 
@@ -61,7 +62,7 @@ class Pip(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(self.wheel) as archive:
             archive.extractall(folder)
             binaries = [path for path in pathlib.Path(folder).rglob("*") if path.is_file() and is_binary(path)]
-            self.assertEqual(len(binaries), 6)
+            self.assertEqual(len(binaries), 8)
             for path in binaries:
                 self.assertNotIn(".symtab", run("readelf", "-SW", path).stdout)
 

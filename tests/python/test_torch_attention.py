@@ -141,6 +141,9 @@ class Attention(JaggedAttention):
         self.assertTrue(torch.equal(self.attend(*self.qkv, max_attn_len=5), self.with_text(max_attn_len=5)))
 
     def test_a_compiled_and_an_exported_model_have_it(self):
+        def window(b, h, row, col):
+            return (col <= row) & ((row - col < 8) | (col % 16 == 3))
+
         class Model(torch.nn.Module):
             def forward(self, q, k, v, offsets):
                 return hstujit.torch.attention(q, k, v, offsets, 64, mask=window)
@@ -149,6 +152,39 @@ class Attention(JaggedAttention):
         wanted = self.with_text(mask=mask_text(window))
         self.assertTrue(torch.equal(torch.compile(Model(), fullgraph=True)(*arguments), wanted))
         self.assertTrue(torch.equal(torch.export.export(Model(), arguments).module()(*arguments), wanted))
+
+    def test_a_compiled_call_has_the_function_that_it_is_given(self):
+        class Window:
+            size = 1
+
+        def within(size):
+            return lambda b, h, row, col: (col <= row) & (row - col < size)
+
+        def within_default(size):
+            return lambda b, h, row, col, size=size: (col <= row) & (row - col < size)
+
+        def within_attribute(size):
+            Window.size = size
+            return lambda b, h, row, col: (col <= row) & (row - col < Window.size)
+
+        def falling(slope):
+            return lambda x, b, h, row, col: x - slope * (row - col)
+
+        for what, make, values in (
+            *(("mask", make, (1, 3, 9, 2)) for make in (within, within_default, within_attribute)),
+            ("score", falling, (0.5, 0.25, 2.0)),
+        ):
+            compiled = torch.compile(lambda function: self.attend(*self.qkv, **{what: function}), backend="eager")
+            inside = torch.compile(lambda value: self.attend(*self.qkv, **{what: make(value)}), backend="eager")
+            for value in values:
+                wanted = self.attend(*self.qkv, **{what: make(value)})
+                with self.subTest(what=make.__name__, value=value):
+                    self.assertTrue(torch.equal(compiled(make(value)), wanted))
+                    self.assertTrue(torch.equal(inside(value), wanted))
+
+    def test_a_text_does_not_end_at_a_nul(self):
+        with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "mask holds a NUL character"):
+            self.attend(*self.qkv, mask="col <= row\0")
 
     def test_a_mistake_in_a_text_has_its_column(self):
         with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'column 8: there is no "rwo"'):

@@ -98,6 +98,14 @@ TEST(Parse, SizeAndDepthAreBounded) {
   }
   EXPECT_NE(refusal_of("0 < row" + repeated("+1", 600)).find("it has too many parts; allowed: up to 512"),
             std::string::npos);
+  // The canonical text has min of min, and min of max of each clamp.
+  const std::string_view with_two = "column 1: with max, min and clamp as functions of two numbers, more than 64 parts";
+  std::string clamped = "row";
+  for (int i = 0; i < 20; ++i) clamped = "clamp(" + clamped + ", 0, 9)";
+  for (const std::string& text :
+       {"min(row" + repeated(", col", 33) + ")", "max(row" + repeated(", n", 80) + ")", clamped})
+    EXPECT_THAT(refusal_of(text + " < 3"), testing::StartsWith(with_two));
+  EXPECT_TRUE(parse_condition("min(row" + repeated(", col", 20) + ") < 3", kNames).ok());
   // Each chain has what stands in its midst twice.
   std::string nested = "row";
   for (int i = 0; i < 15; ++i) nested = "where(0 < " + nested + " < 9, 1, 2)";

@@ -14,7 +14,7 @@ int main() {
   int type = 0;
   socklen_t size = sizeof(type);
   if (getsockopt(kSocket, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
-    std::fputs("hstujit-worker is started by libhstujit.so when it tunes; use hstujit tune\n", stderr);
+    std::fputs("hstujit-worker is started by libhstujit_operations.so when it tunes; use hstujit tune\n", stderr);
     return EXIT_FAILURE;
   }
   hstujit_worker_serve(kSocket);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from ..errors import InvalidArgumentError
 from ._arguments import contexts_of, fp32_precision, like_offsets
 from ._operands import Facts, Operand, Reads, declared, facts_of
 from ._schema import OPERATORS as _ops
-from ._tracing import Term, Unavailable, text_of
+from ._tracing import Term, Unavailable, reads_nothing_else, text_of
 
 Function = Callable[..., Any]
 
@@ -45,9 +46,18 @@ def _constant_text(score: str | Function, *named: Facts) -> tuple[str, tuple[str
     return _score_text(score, Reads(named))
 
 
-# Mark what torch.compiler.assume_constant_result marks, which imports torch._dynamo: a text is part of a graph.
-_mask_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_constant_text._dynamo_marked_constant = True  # type: ignore[attr-defined]
+# In a graph of torch.compile a text is a constant, as by torch.compiler.assume_constant_result, which imports
+# torch._dynamo. Nothing guards what is around a function: one that reads it breaks the graph and is traced each time.
+_mask_text_now, _text_now = map(torch._disable_dynamo, (_mask_text, _constant_text))
+for _constant in (_mask_text, _constant_text, reads_nothing_else):
+    _constant._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _may_change(function: str | Function) -> bool:
+    if isinstance(function, str) or not torch.compiler.is_dynamo_compiling():
+        return False
+    is_plain = isinstance(function, FunctionType) and not function.__code__.co_freevars
+    return not is_plain or bool(function.__defaults__ or function.__kwdefaults__) or not reads_nothing_else(function)
 
 
 def attention(
@@ -89,9 +99,9 @@ def attention(
             ``contextual_seq_len`` has the number of each sequence.
 
     A function is called once, with terms that stand for numbers: in each call of attention, or for each graph of
-    ``torch.compile``. It computes with operators and functions of PyTorch (``torch.where``, ``&``,
-    ``torch.sigmoid``), and may ask by name for ``n``, the rows of the sequence, and ``targets``, a score also for
-    ``heads`` and ``alpha``.
+    ``torch.compile``. One that reads variables around it, or has defaults, breaks a graph, and is called each time. It
+    computes with operators and functions of PyTorch (``torch.where``, ``&``, ``torch.sigmoid``), and may ask by name
+    for ``n``, the rows of the sequence, and ``targets``, a score also for ``heads`` and ``alpha``.
 
     Returns:
         (L, heads, hidden_dim).
@@ -103,12 +113,12 @@ def attention(
     if q.dim() != 3:
         raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
     if mask is not None:
-        parameters["mask"] = _mask_text(mask)
+        parameters["mask"] = (_mask_text_now if _may_change(mask) else _mask_text)(mask)
     named = dict(operands or {})
     if score is not None:
         facts = [facts_of(name, value, q, k.shape[0]) for name, value in named.items()]
         if torch.compiler.is_dynamo_compiling():
-            parameters["score"], kinds = _constant_text(score, *facts)
+            parameters["score"], kinds = (_text_now if _may_change(score) else _constant_text)(score, *facts)
         else:
             reads = Reads(facts, q, k.shape[0])
             parameters["score"], kinds = _score_text(score, reads)
@@ -126,7 +136,7 @@ def attention(
         v,
         seq_offsets,
         max_seq_len,
-        q.shape[2] ** -0.5 if alpha is None else alpha,
+        max(q.shape[2], 1) ** -0.5 if alpha is None else alpha,
         num_targets=like_offsets(num_targets, seq_offsets),
         rab=rab,
         attn_scale=attn_scale,

@@ -153,6 +153,7 @@ class Recorder:
     def __init__(self, op: Any, rule: Derivative | str) -> None:
         """``rule`` may be a sentence: that there is no derivative."""
         self.op = op
+        self.lists_outputs = str(op._schema.returns[0].type).startswith("List")
 
         class Function(torch.autograd.Function):
             @staticmethod
@@ -162,6 +163,8 @@ class Recorder:
                     named = {**named, DECLARED: [*given[places:]]}
                 with below_autograd():
                     result = run(*inputs, **named)
+                if isinstance(result, list):  # autograd does not look into it
+                    result = tuple(result)
                 if not isinstance(rule, str):
                     rule.save(ctx, inputs, named, result)
                 return result
@@ -176,7 +179,8 @@ class Recorder:
 
     def record(self, run: Callable[..., Any], named: dict[str, Any], inputs: tuple[Any, ...]) -> Any:
         """Autograd looks at each argument, and not into a list."""
-        return self.apply(run, named, len(inputs), *inputs, *(named.get(DECLARED) or ()))
+        result = self.apply(run, named, len(inputs), *inputs, *(named.get(DECLARED) or ()))
+        return [*result] if self.lists_outputs else result
 
     def kernel(self, keyset: Any, *inputs: Any, **named: Any) -> Any:
         """The kernel for the dispatcher's autograd keys."""

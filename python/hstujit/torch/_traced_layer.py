@@ -29,9 +29,8 @@ def node_of(layer: STULayer, *call: Any) -> Any:
             "kv_caching_lengths is given while torch.fx traces, and a graph keeps no cache; it must be None: where the "
             "layer itself is traced, by concrete_args={'max_kv_caching_len': 0, 'kv_caching_lengths': None}"
         )
-    names = [name for name, _ in layer.named_parameters()]
     arguments = dict(zip(_node.parameters, given))
-    arguments["parameters"] = [getattr(layer, name) for name in names]  # proxies, too
+    arguments["parameters"] = [getattr(layer, name) for name, _ in layer.named_parameters()]  # proxies
     arguments["config"] = json.dumps(dataclasses.asdict(layer.config))
     arguments["training"] = layer.training
     return _node.add(arguments)

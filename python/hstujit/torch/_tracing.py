@@ -6,13 +6,14 @@ PyTorch becomes a text. A term has no value, so that a function which asks for o
 
 from __future__ import annotations
 
+import dis
 import inspect
 import linecache
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -30,12 +31,14 @@ class Refused(Exception):
     """A sentence about what a function does with a term."""
 
 
-def _no_counterpart(name: str) -> Refused:
-    return Refused(f"`{name}` has no counterpart in a text{did_you_mean(name, _METHODS)} (docs/expressions.md)")
+def _method(name: str) -> Callable[..., Term]:
+    if name not in _METHODS:
+        raise Refused(f"`{name}` has no counterpart in a text{did_you_mean(name, _METHODS)} (docs/expressions.md)")
+    return _METHODS[name]
 
 
 def _operation(name: str, *, swapped: bool = False) -> Callable[..., Term]:
-    return lambda *sides: _METHODS[name](*(reversed(sides) if swapped else sides))
+    return lambda *sides: _method(name)(*(reversed(sides) if swapped else sides))
 
 
 class Term:
@@ -75,12 +78,15 @@ class Term:
     __or__, __ror__ = _operation("logical_or"), _operation("logical_or", swapped=True)
     __lt__, __le__, __gt__, __ge__ = _operation("lt"), _operation("le"), _operation("gt"), _operation("ge")
     __eq__, __ne__ = _operation("eq"), _operation("ne")  # type: ignore[assignment]
+    __xor__, __rxor__, __matmul__, __rmatmul__ = (_operation(sign) for sign in ("^", "^", "@", "@"))
+    __lshift__, __rlshift__, __rshift__, __rrshift__ = (_operation(sign) for sign in ("<<", "<<", ">>", ">>"))
     __neg__, __abs__, __invert__ = _operation("neg"), _operation("abs"), _operation("logical_not")
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _METHODS:
-            raise AttributeError(name) if name.startswith("__") else _no_counterpart(name)
-        return lambda *args, **kwargs: _call(_METHODS[name], (self, *args), kwargs)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        method = _method(name)
+        return lambda *args, **kwargs: _call(method, (self, *args), kwargs)
 
     @classmethod
     def __torch_function__(
@@ -89,9 +95,7 @@ class Term:
         name = getattr(function, "__name__", str(function))
         if name == "__getitem__":
             return reading(args[0])[args[1]]
-        if name not in _METHODS:
-            raise _no_counterpart(name)
-        return _call(_METHODS[name], args, dict(kwargs or {}))
+        return _call(_method(name), args, dict(kwargs or {}))
 
 
 class Unavailable(Term):
@@ -309,6 +313,16 @@ def _given_by_name(what: str, function: Callable[..., Any], by_place: Sequence[T
             f"{what} is a function of {signature}; it is called with ({taken}), and with {either(list(known))} by name"
         ) from None
     return given
+
+
+def reads_nothing_else(function: FunctionType) -> bool:
+    """Whether the text of a function without variables of its own follows from its code: its globals are modules."""
+    codes, names = [function.__code__], set()
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        names |= {str(of.argval) for of in dis.get_instructions(code) if of.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    read = [function.__globals__[name] for name in names & function.__globals__.keys()]
+    return all(isinstance(of, ModuleType) and of.__name__.split(".")[0] in ("torch", "math") for of in read)
 
 
 def text_of(
