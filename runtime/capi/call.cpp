@@ -48,7 +48,8 @@ Status check_values(const hstujit_call& call, const hstujit_value* values, size_
     const DLTensor* tensor = values[at].tensor;
     if (tensor == nullptr || (tensor->shape == nullptr && tensor->ndim > 0))
       return Status(Code::kInvalidArgument,
-                    fmt::format("{} is a null pointer; it must be a tensor {}", argument.name, shape_text(argument)));
+                    fmt::format("{}{} is a null pointer; it must be {} {}", argument.name, tensor ? ".shape" : "",
+                                tensor ? "the sizes" : "a tensor", shape_text(argument)));
     if (tensor->ndim != static_cast<int>(argument.shape.size()))
       return Status(Code::kInvalidArgument, fmt::format("{} has rank {}; it must have rank {}, shape {}", argument.name,
                                                         tensor->ndim, argument.shape.size(), shape_text(argument)));

@@ -20,10 +20,8 @@ namespace {
 
 constexpr int kMostDimensions = 8;  // no argument has as many; sizes of a rank above are not read
 
-Status read_tensor(const hstujit_given& from, GivenCall& to) {
-  const DLTensor* tensor = from.value.tensor;
+Status read_tensor(const std::string& name, const DLTensor* tensor, GivenCall& to) {
   if (tensor == nullptr) return {};
-  const std::string name = as_utf8(from.name);
   if (tensor->ndim < 0 || tensor->ndim > kMostDimensions) {
     return Status(Code::kInvalidArgument,
                   fmt::format("{} has rank {}; allowed: 0 to {}", name, tensor->ndim, kMostDimensions));
@@ -39,12 +37,12 @@ Status read_tensor(const hstujit_given& from, GivenCall& to) {
                   fmt::format("{}.shape[{}] is {}; it must be 0 or more, or -1 where it is not known", name,
                               negative - shape.begin(), *negative));
   }
-  to.tensors[from.name] = {shape, dtype_text(tensor->dtype)};
+  to.tensors[name] = {shape, dtype_text(tensor->dtype)};
   return {};
 }
 
 Status read_value(const CallFunction& function, const hstujit_given& from, GivenCall& to) {
-  const std::string name = from.name;
+  const std::string name = as_utf8(from.name);
   const int kind = number_of(from.kind);
   const auto must_be = [&](std::string what) {
     return Status(Code::kInvalidArgument,
@@ -61,7 +59,8 @@ Status read_value(const CallFunction& function, const hstujit_given& from, Given
       to.numbers.insert(name);
       return {};
     }
-    return kind == HSTUJIT_GIVEN_TENSOR ? read_tensor(from, to) : must_be("HSTUJIT_GIVEN_TENSOR (0)");
+    return kind == HSTUJIT_GIVEN_TENSOR ? read_tensor(name, from.value.tensor, to)
+                                        : must_be("HSTUJIT_GIVEN_TENSOR (0)");
   }
   for (const auto& [symbol, keyword] : function.interface.rows) {
     if (keyword != name) continue;
@@ -83,7 +82,8 @@ Status read_value(const CallFunction& function, const hstujit_given& from, Given
       if (from.text != nullptr) to.keywords[name] = as_utf8(from.text);
       return {};
     case HSTUJIT_GIVEN_TENSOR:
-      if (!is_among(name, function.interface.keywords)) return read_tensor(from, to);  // a text may declare it
+      if (!is_among(name, function.interface.keywords))
+        return read_tensor(name, from.value.tensor, to);  // a text may declare it
       [[fallthrough]];
     default:
       to.keywords[name] = nullptr;  // which no function has; resolve_call says which names there are
