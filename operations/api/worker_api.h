@@ -1,4 +1,5 @@
-// The boundary between libhstujit_operations.so and its worker program, which is of the same build and has nothing but this call.
+// The boundary between libhstujit_operations.so and its worker program, which is of the same build and has nothing but
+// this call.
 #pragma once
 
 #pragma GCC visibility push(default)  // all else in the library is hidden

@@ -170,10 +170,7 @@ class Attention(JaggedAttention):
         def falling(slope):
             return lambda x, b, h, row, col: x - slope * (row - col)
 
-        for what, make, values in (
-            *(("mask", make, (1, 3, 9, 2)) for make in (within, within_default, within_attribute)),
-            ("score", falling, (0.5, 0.25, 2.0)),
-        ):
+        def check(what, make, values):
             compiled = torch.compile(lambda function: self.attend(*self.qkv, **{what: function}), backend="eager")
             inside = torch.compile(lambda value: self.attend(*self.qkv, **{what: make(value)}), backend="eager")
             for value in values:
@@ -181,6 +178,10 @@ class Attention(JaggedAttention):
                 with self.subTest(what=make.__name__, value=value):
                     self.assertTrue(torch.equal(compiled(make(value)), wanted))
                     self.assertTrue(torch.equal(inside(value), wanted))
+
+        for make in (within, within_default, within_attribute):
+            check("mask", make, (1, 3, 9, 2))
+        check("score", falling, (0.5, 0.25, 2.0))
 
     def test_a_text_does_not_end_at_a_nul(self):
         with self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, "mask holds a NUL character"):

@@ -48,16 +48,18 @@ def _constant_text(score: str | Function, *named: Facts) -> tuple[str, tuple[str
 
 # In a graph of torch.compile a text is a constant, as by torch.compiler.assume_constant_result, which imports
 # torch._dynamo. Nothing guards what is around a function: one that reads it breaks the graph and is traced each time.
-_mask_text_now, _text_now = map(torch._disable_dynamo, (_mask_text, _constant_text))
+_mask_text_now: Function = torch._disable_dynamo(_mask_text)
+_text_now: Function = torch._disable_dynamo(_constant_text)
 for _constant in (_mask_text, _constant_text, reads_nothing_else):
-    _constant._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    _constant._dynamo_marked_constant = True  # type: ignore[union-attr]
 
 
 def _may_change(function: str | Function) -> bool:
     if isinstance(function, str) or not torch.compiler.is_dynamo_compiling():
         return False
-    is_plain = isinstance(function, FunctionType) and not function.__code__.co_freevars
-    return not is_plain or bool(function.__defaults__ or function.__kwdefaults__) or not reads_nothing_else(function)
+    if not isinstance(function, FunctionType) or function.__code__.co_freevars:
+        return True
+    return bool(function.__defaults__ or function.__kwdefaults__) or not reads_nothing_else(function)
 
 
 def attention(

@@ -78,8 +78,7 @@ class Term:
     __or__, __ror__ = _operation("logical_or"), _operation("logical_or", swapped=True)
     __lt__, __le__, __gt__, __ge__ = _operation("lt"), _operation("le"), _operation("gt"), _operation("ge")
     __eq__, __ne__ = _operation("eq"), _operation("ne")  # type: ignore[assignment]
-    __xor__, __rxor__, __matmul__, __rmatmul__ = (_operation(sign) for sign in ("^", "^", "@", "@"))
-    __lshift__, __rlshift__, __rshift__, __rrshift__ = (_operation(sign) for sign in ("<<", "<<", ">>", ">>"))
+    __xor__, __lshift__, __rshift__, __matmul__ = (_operation(sign) for sign in ("^", "<<", ">>", "@"))
     __neg__, __abs__, __invert__ = _operation("neg"), _operation("abs"), _operation("logical_not")
 
     def __getattr__(self, name: str) -> Any:
