@@ -1,4 +1,5 @@
-# hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets] [LABELS cpu|gpu|stress|perf|fuzz|memory|threads|objects ...] [TIMEOUT seconds]
+# hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets]
+#              [LABELS cpu|gpu|stress|perf|fuzz|memory|threads|objects ...] [TIMEOUT seconds]
 #              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [EMULATES])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
@@ -7,8 +8,8 @@
 # MLIR: the sources include MLIR. NO_MAIN: the sources define main() themselves.
 # EMULATES: the sources run kernels with tests/emulation/.
 # LABELS: each is also a target, hstujit_tests_<label>, of the programs that have it. `memory` is what CI runs under the
-# address sanitizer, `threads` under the thread sanitizer; `objects` needs an object file for each source. CTest knows several as one, "cpu+memory", which the regular
-# expressions of `ctest -L` find by either.
+# address sanitizer, `threads` under the thread sanitizer; `objects` needs an object file for each source. CTest knows
+# several as one, "cpu+memory", which the regular expressions of `ctest -L` find by either.
 # A test whose layer is not part of this build (HSTUJIT_BUILD_COMPILER=OFF) is left out.
 #
 # Tests that compile find the wheel that tools/install-deps.sh puts below build/nvrtc where there is no CUDA toolkit: it is
