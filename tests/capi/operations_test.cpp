@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <stdexcept>
 
 #include "tests/capi/capi_fixture.h"
@@ -76,6 +77,8 @@ std::string events_of_a_miss(const std::string& cache, hstujit_status expected) 
   options.cache_path = "";
   options.on_miss = HSTUJIT_ON_MISS_TUNE;
   options.log = [](void* user, const char* category, const char* line) {
+    static std::mutex mutex;  // several threads tell
+    const std::lock_guard lock(mutex);
     static_cast<std::string*>(user)->append(category).append(" ").append(line).append("\n");
   };
   options.log_user = &events;
