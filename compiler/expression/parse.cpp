@@ -534,11 +534,15 @@ Result<Expression> parse(std::string_view text, std::span<const ExpressionName> 
   Result<Expression> expression = Parser(text, names, grammar).run();
   if (!expression.ok()) return expression;
   const std::string canonical = to_text(*expression, names);
+  if (canonical.size() > kMaxExpressionLength) {
+    return Status(Code::kInvalidConfig,
+                  fmt::format("it has more than {} bytes where its numbers are written out", kMaxExpressionLength));
+  }
   if (canonical == text || Parser(canonical, names, grammar).run().ok()) return expression;
   return Status(Code::kInvalidConfig,
                 fmt::format("column 1: with max, min and clamp as functions of two numbers, more than {} parts are "
-                            "within one another, or it has more than {} bytes",
-                            kMaxExpressionDepth, kMaxExpressionLength));
+                            "within one another",
+                            kMaxExpressionDepth));
 }
 
 }  // namespace

@@ -99,10 +99,6 @@ Result<Expression> parse_score(std::string_view score, const std::vector<Operand
                               "real numbers, as in 1.0 * row * col",
                               largest, kMaxOwnMaskSeqLen, kLargestOwnInteger));
   }
-  if (to_text(*expression, names).size() > kMaxExpressionLength) {
-    return Status(Code::kInvalidConfig,
-                  fmt::format("it has more than {} bytes where its numbers are written out", kMaxExpressionLength));
-  }
   return expression;
 }
 
