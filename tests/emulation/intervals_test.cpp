@@ -67,7 +67,7 @@ TEST(EmulatedIntervals, TwoPassBackward) {
 
 TEST(EmulatedIntervals, FusedBackward) {
   for (const Json& mask : masks_of_intervals()) {
-    for (const char* schedule : {"persistent", "per_sequence"})
+    for (const char* schedule : {"persistent", "per_sequence", "semaphore"})
       check(mask, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, schedule));
   }
 }
@@ -94,7 +94,8 @@ TEST(EmulatedIntervals, SenselessNumbersStayInBounds) {
       {Direction::kForward, forward_tile(1, "persistent")},
       {Direction::kBackward, ampere_tile(32, 2, 16, 2)},
       {Direction::kBackward, hopper_tile("sm90_backward_twopass", 1, 64, 2)},
-      {Direction::kBackward, hopper_tile("sm90_backward_fused", 1, 64, 2, "persistent")}};
+      {Direction::kBackward, hopper_tile("sm90_backward_fused", 1, 64, 2, "persistent")},
+      {Direction::kBackward, hopper_tile("sm90_backward_fused", 1, 64, 2, "semaphore")}};
   for (const auto& [direction, config] : kernels) {
     const Case kernel(json, direction, config, {.rows = {20, 30, 40}, .num_targets = {}, .max_seq_len = 64});
     const Signature signature = kernel.spec()->signature(direction);

@@ -17,6 +17,12 @@ __device__ __forceinline__ IntervalBounds* bounds_of(const Params& params, const
          (place * Spec::kAttnFuncHeads + group) * kIntervals;
 }
 
+// The same, where sequence.bounds are those of its row 0 for the head at hand.
+template <class Config>
+__device__ __forceinline__ const IntervalBounds* q_tile_bounds(const Sequence& sequence, int row0) {
+  return sequence.bounds + row0 / Config::kBlockN * (Spec::kAttnFuncHeads * kIntervals);
+}
+
 }  // namespace sm90::backward
 
 // A warp has a Q tile of a sequence and head of attn_func. Comes before attention_gradients() of the template.
@@ -32,10 +38,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if (row0 >= sequence.rows) return;
   const RowIntervals intervals = intervals_of<Spec>(params, sequence, group * (Spec::kHeads / Spec::kAttnFuncHeads));
   IntervalBounds* const bounds = sm90::backward::bounds_of<Spec, Config>(params, sequence, index, group, row0);
-#pragma unroll 1
+  const int row_end = min(row0 + Config::kBlockN, sequence.rows);
   for (int i = 0; i < kIntervals; ++i) {
-    const IntervalBounds found =
-        interval_bounds(row0, min(row0 + Config::kBlockN, sequence.rows) - 1, 2 * i, sequence.rows, intervals);
+    IntervalBounds found;
+    for (int row = row0 + static_cast<int>(threadIdx.x) % 32; row < row_end; row += 32)
+      found.add(row_interval(row, 2 * i, sequence.rows, intervals));
+    found.reduce();
     if (threadIdx.x % 32 == 0) bounds[i] = found;
   }
 }

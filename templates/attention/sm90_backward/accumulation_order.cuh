@@ -13,6 +13,7 @@
 // unfinished tile is the first of the list is being worked on, and need not wait. So no CTA has to be resident for
 // another one to end.
 #pragma once
+#include "attention/operands/interval_bounds.cuh"  // where kAttnFunc
 #include "attention/sm90_forward/producer.cuh"
 #include "common/regions.cuh"
 
@@ -25,17 +26,23 @@ struct Contributors {
 
 template <class Config>
 __device__ __forceinline__ Contributors contributors_of(const Sequence& sequence, int row0) {
-#ifdef kAttnFunc
-  // Each lane asks for other rows, and rows may see any columns.
-  return {(sequence.rows - 1) / Config::kBlockM, 0};
-#else
   int begin, end;
+#ifdef kAttnFunc
+  begin = sequence.rows;
+  end = 0;
+  const IntervalBounds* const bounds = q_tile_bounds<Config>(sequence, row0);
+#pragma unroll 1
+  for (int i = 0; i < kIntervals; ++i) {
+    begin = min(begin, bounds[i].first_begin);
+    end = max(end, bounds[i].last_end);
+  }
+#else
   mask_columns(row0, min(row0 + Config::kBlockN, sequence.rows) - 1, sequence.rows, sequence.targets, begin, end);
   begin = max(begin, 0);
   end = min(end, sequence.rows);
+#endif
   if (end <= begin) return {row0 / Config::kBlockM, row0 / Config::kBlockM};
   return {(end - 1) / Config::kBlockM, begin / Config::kBlockM};
-#endif
 }
 
 // Value of the semaphore of a Q tile and head, after a tile has added to it; what the next one waits for.
@@ -80,16 +87,10 @@ class FixedOrderTiles : public MovingTileWalk<Config, FixedOrderTiles<Config, Vi
       if (row0 < sequence_.rows) contributors = contributors_of<Config>(sequence_, row0);
       const bool between = contributors.adds_last <= tile && tile <= contributors.adds_first;
       if (__ballot_sync(~0u, between) == 0) continue;
-#ifdef kAttnFunc
-      flags_ = mask_flags<Config, View>(sequence_, column0_, row0, sequence_.rows);  // by all lanes
-      semaphore_value_ = 0;
-      if (between) {
-#else
       flags_ = 0;
       semaphore_value_ = 0;
       if (between) {
         flags_ = mask_flags<Config, View>(sequence_, column0_, row0, sequence_.rows);
-#endif
         if (tile == contributors.adds_first) flags_ |= MovingTileInfo::kFirstPartial;
         if (tile == contributors.adds_last) flags_ |= MovingTileInfo::kLastPartial;
         if constexpr (Config::kScheduleSemaphore) {

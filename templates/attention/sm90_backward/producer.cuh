@@ -11,27 +11,62 @@ namespace sm90::backward {
 
 // As in forward, but for columns past the sequence's end: what is loaded there is zero, whatever its score.
 struct RowsView : sm90::RowsView {
+#ifdef kAttnFunc
+  template <class Config>
+  struct Bounds : sm90::RowsView::Bounds<Config> {
+    __device__ __forceinline__ Bounds(const Sequence& sequence, int row0)
+        : sm90::RowsView::Bounds<Config>(sequence, row0), last_column_(sequence.rows - 1) {}
+
+    __device__ __forceinline__ void tile(int warpgroup, int c0, int c1, bool& full, bool& visible) const {
+      sm90::RowsView::Bounds<Config>::tile(warpgroup, c0, min(c1, last_column_), full, visible);
+    }
+
+   private:
+    const int last_column_;
+  };
+#else
   static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& full,
                                               bool& visible) {
     sm90::RowsView::tile(r0, r1, c0, min(c1, sequence.rows - 1), sequence, full, visible);
   }
+#endif
 };
 
 // The mask as a tile of columns sees it, which walks Q tiles.
 struct ColumnsView {
+#ifdef kAttnFunc
+  // Each lane has a Q tile of its own, whose bounds are in memory.
+  template <class Config>
+  class Bounds {
+   public:
+    __device__ __forceinline__ Bounds(const Sequence& sequence, int column0) : sequence_(sequence), column0_(column0) {}
+
+    __device__ __forceinline__ void range(int& begin, int& end) const {
+      begin = 0;
+      end = sequence_.rows;
+    }
+    __device__ __forceinline__ void tile(int warpgroup, int r0, int, bool& full, bool& visible) const {
+      const int first = column0_ + warpgroup * kWarpgroupRows;
+      full = visible = false;
+      if (r0 >= sequence_.rows || first >= sequence_.rows) return;
+      const IntervalBounds* const bounds = q_tile_bounds<Config>(sequence_, r0);
+      classify_by_bounds(
+          first, min(first + kWarpgroupRows, sequence_.rows) - 1, [&](int i) { return bounds[i]; }, full, visible);
+    }
+
+   private:
+    const Sequence& sequence_;
+    const int column0_;
+  };
+#else
   static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
     mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
   }
   static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
                                               bool& visible) {
-#ifdef kAttnFunc
-    if (r0 >= sequence.rows) return;
-    const IntervalBounds* const bounds = sequence.bounds + r0 / (r1 - r0 + 1) * (Spec::kAttnFuncHeads * kIntervals);
-    classify_by_bounds(c0, c1, [&](int number) { return bounds[number / 2]; }, full, visible);
-#else
     mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
-#endif
   }
+#endif
 };
 
 template <class Config, Role kRole, bool kFixed = kFixedOrder<Config>>

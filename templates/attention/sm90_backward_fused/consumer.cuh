@@ -127,6 +127,9 @@ class FusedConsumer {
   template <bool kFirst>
   __device__ __forceinline__ void multiply() {
     issue_scores();
+#ifdef kAttnFunc
+    own_.look_ahead({tile(), q_tile(), warpgroup_});
+#endif
     if constexpr (!kFirst) put_partial();
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);

@@ -131,11 +131,6 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
     if (config.block_m > 64 * config.site_warps) refuse("or a warp for each 64 columns");
     if (config.schedule == "semaphore") refuse("with schedule semaphore all warps have other work");
   }
-  if (params.has_intervals() && config.schedule == "semaphore") {
-    reasons.push_back({"schedule",
-                       "schedule semaphore waits for the tiles before one, which nobody knows with attn_func; allowed: "
-                       "persistent, per_sequence"});
-  }
   if (!reasons.empty()) return reasons;
   const FusedResources resources(spec, config);
   // The columns of a warpgroup begin at a tile of 64, or end before the next.

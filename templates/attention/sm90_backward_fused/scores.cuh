@@ -63,6 +63,16 @@ struct TileScores {
     clear_invalid(weights);
   }
 
+#ifdef kAttnFunc
+  // Reads the rows' intervals while the product runs, before activate().
+  __device__ __forceinline__ void look_ahead(const Coordinates& at) {
+    mask_ = {};
+    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
+    const int first_column = at.tile.row0 + at.warpgroup * kWarpgroupRows + warp_row();
+    mask_ = FragmentMask<kScores>(ColumnBits<kRows>(at.q_tile.row0, first_column, at.tile.rows, at.tile.targets));
+  }
+
+#endif
   __device__ __forceinline__ void differentiate() {
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
@@ -83,6 +93,9 @@ struct TileScores {
   }
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
+#ifdef kAttnFunc
+  __device__ __forceinline__ void look_at_mask(const Coordinates&) {}  // look_ahead() has
+#else
   __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
     mask_ = {};
     if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
@@ -92,6 +105,7 @@ struct TileScores {
       return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
     });
   }
+#endif
 
   // First of this thread's columns of the tile, within the sequence.
   static __device__ __forceinline__ int thread_column(const Coordinates& at) {

@@ -123,6 +123,9 @@ class Consumer {
     ScoreProduct::issue(scores_, stationary_first, moving_first);
     if constexpr (kHasFirst) GradientProduct::issue(gradients_, stationary_second, moving_second);
     wgmma_commit_group();
+#ifdef kAttnFunc
+    look_ahead();
+#endif
   }
 
   __device__ __forceinline__ void keep_scores_in_place() {
@@ -186,6 +189,23 @@ class Consumer {
     return mask_row_bits(stationary, moving, rows, targets);
   }
 
+#ifdef kAttnFunc
+  // Reads the intervals that the moving tile's pairs need, while its products run.
+  __device__ __forceinline__ void look_ahead() {
+    if (moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_)) return;
+    const int rows = tile().rows;
+    const RowIntervals targets = tile().targets;
+    if constexpr (kColumns) {
+      const int first = tile().row0 + warpgroup_ * kWarpgroupRows + warp_row();
+      mask_ = FragmentMask<kScores>(ColumnBits<Config::kBlockN>(moving_tile(pipeline_).row0, first, rows, targets));
+    } else {
+      mask_ = FragmentMask<kScores>([&](int half, int further) {
+        return mask_row_bits(thread_stationary() + 8 * half, thread_moving() + further, rows, targets);
+      });
+    }
+  }
+
+#endif
   __device__ __forceinline__ void activate_under_mask() {
 #ifdef kNumContexts
     const int rows = tile().rows;
@@ -200,8 +220,12 @@ class Consumer {
         moving = moving_tile(pipeline_).row0 + threadIdx.x % 4 * 2;
     // What the mask derives from them is computed here, not before the products: the accumulators need the registers.
     asm volatile("" : "+r"(stationary), "+r"(moving));
+#ifdef kAttnFunc
+    const FragmentMask<kScores>& mask = mask_;
+#else
     const FragmentMask<kScores> mask(
         [&](int half, int further) { return seen_bits(stationary + 8 * half, moving + further, rows, targets); });
+#endif
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
@@ -465,6 +489,9 @@ class Consumer {
   u32 score_gradients_[kScores / 2];
   float first_sums_[kFirstSums];
   float second_sums_[kSecondSums];
+#ifdef kAttnFunc
+  FragmentMask<kScores> mask_;  // of the moving tile whose products are under way, unless all is seen
+#endif
 };
 
 }  // namespace sm90::backward

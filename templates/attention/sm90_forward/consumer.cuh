@@ -95,6 +95,12 @@ class Consumer {
 #ifdef kNumSoftmaxHeads
     softmax_[0] = softmax_[1] = OnlineSoftmax<Config>();
 #endif
+#ifdef kAttnFunc
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (tile_.has_work()) intervals_[half].load(tile_.row0 + thread_row() + 8 * half, tile_.rows, tile_.targets);
+    }
+#endif
     return true;
   }
 
@@ -235,7 +241,11 @@ class Consumer {
     asm volatile("" : "+r"(row));
     const int column = thread_column();
     const FragmentMask<kScores> mask([&](int half, int further) {
+#ifdef kAttnFunc
+      return intervals_[half].bits(row + 8 * half, column + further, tile_.rows, tile_.targets);
+#else
       return mask_row_bits(row + 8 * half, column + further, tile_.rows, tile_.targets);
+#endif
     });
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
@@ -504,6 +514,9 @@ class Consumer {
   u32 bias_[Config::kBiasAhead ? kScores / 2 : 1];  // pairs of the KV tile's
   u32 weights_[kScores / 2];
   float outputs_[kOutputs];
+#ifdef kAttnFunc
+  KeptIntervals intervals_[2];  // of the thread's rows
+#endif
 #ifdef kNumSoftmaxHeads
   OnlineSoftmax<Config> softmax_[2];  // of the thread's rows
   float kept_[2];                     // by what outputs_ are to be multiplied

@@ -1,6 +1,7 @@
 // hstu_attention forward on Hopper: the producer warps, which walk tiles and KV tiles and feed the pipeline, and
 // the tail warp, which zeroes V rows past the end of a sequence.
 #pragma once
+#include "attention/operands/tile_bounds.cuh"  // where kAttnFunc
 #include "attention/sm90_forward/tile_scheduler.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/regions.cuh"
@@ -9,21 +10,42 @@ namespace sm90 {
 
 // The mask as a tile of rows sees it, which walks KV tiles.
 struct RowsView {
+#ifdef kAttnFunc
+  template <class Config>
+  struct Bounds : RowTileBounds<Config::kConsumers, kWarpgroupRows> {
+    __device__ __forceinline__ Bounds(const Sequence& sequence, int row0)
+        : RowTileBounds<Config::kConsumers, kWarpgroupRows>(row0, sequence.rows, sequence.targets) {}
+  };
+#else
   static __device__ __forceinline__ void range(int r0, int r1, const Sequence& sequence, int& begin, int& end) {
     mask_columns(r0, r1, sequence.rows, sequence.targets, begin, end);
   }
   static __device__ __forceinline__ void tile(int r0, int r1, int c0, int c1, const Sequence& sequence, bool& full,
                                               bool& visible) {
-#ifdef kAttnFunc
-    mask_tile_of_lanes(r0, r1, c0, c1, sequence.rows, sequence.targets, full, visible);
-#else
     mask_tile(r0, r1, c0, c1, sequence.rows, sequence.targets, full, visible);
-#endif
   }
+#endif
 };
 
 // Classifies a KV tile for a tile of rows: which warpgroups' rows see some or all of it. It may end past what the tile
 // sees, at `column_end`.
+#ifdef kAttnFunc
+template <class Config, class Bounds>
+__device__ __forceinline__ int mask_flags(const Bounds& bounds, int first_column, int column_end) {
+  int flags = 0;
+#pragma unroll 1  // producers have few registers
+  for (int w = 0; w < Config::kConsumers; ++w) {
+    bool full, visible;
+    bounds.tile(w, first_column, first_column + Config::kBlockN - 1, full, visible);
+    flags |= (visible ? MovingTileInfo::visible(w) : 0) | (full ? MovingTileInfo::full(w) : 0);
+  }
+  return first_column < column_end ? flags : 0;
+}
+template <class Config, class View>
+__device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, int first_column, int column_end) {
+  return mask_flags<Config>(typename View::template Bounds<Config>(sequence, row0), first_column, column_end);
+}
+#else
 template <class Config, class View>
 __device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, int first_column, int column_end) {
   int flags = 0;
@@ -31,24 +53,15 @@ __device__ __forceinline__ int mask_flags(const Sequence& sequence, int row0, in
   for (int w = 0; w < Config::kConsumers; ++w) {
     const int first_row = row0 + w * kWarpgroupRows;
     bool full = false, visible = false;
-#ifdef kAttnFunc
-    // All lanes look at the rows together.
-    if (first_row < sequence.rows) {
-      View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
-                 first_column + Config::kBlockN - 1, sequence, full, visible);
-      full = full && first_column < column_end;
-      visible = visible && first_column < column_end;
-    }
-#else
     if (first_row < sequence.rows && first_column < column_end) {
       View::tile(first_row, min(first_row + kWarpgroupRows, sequence.rows) - 1, first_column,
                  first_column + Config::kBlockN - 1, sequence, full, visible);
     }
-#endif
     flags |= (visible ? MovingTileInfo::visible(w) : 0) | (full ? MovingTileInfo::full(w) : 0);
   }
   return flags;
 }
+#endif
 
 template <class Config>
 constexpr int kVisibleFlags = MovingTileInfo::visible(Config::kConsumers) - 1;
@@ -86,9 +99,14 @@ class MovingTileWalk {
 template <class Config, class View = RowsView>
 class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
  public:
+#ifdef kAttnFunc
+  __device__ __forceinline__ VisibleTiles(const Sequence& sequence, int row0, int) : bounds_(sequence, row0) {
+    bounds_.range(first_row_, column_end_);
+#else
   __device__ __forceinline__ VisibleTiles(const Sequence& sequence, int row0, int row_end)
       : sequence_(sequence), row0_(row0) {
     View::range(row0, row_end - 1, sequence, first_row_, column_end_);
+#endif
     first_row_ = first_kv_column<Config>(first_row_);
     if constexpr (Config::kSplit) take_split(static_cast<int>(cluster_rank()));
     classify();
@@ -98,7 +116,11 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
   __device__ __forceinline__ void classify() {
     for (; first_row_ < column_end_; first_row_ += 32 * Config::kBlockN) {
       const int first_column = first_row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
+#ifdef kAttnFunc
+      flags_ = mask_flags<Config>(bounds_, first_column, column_end_);
+#else
       flags_ = mask_flags<Config, View>(sequence_, row0_, first_column, column_end_);
+#endif
       visible_ = __ballot_sync(~0u, flags_ & kVisibleFlags<Config>);
       if (visible_ != 0) return;
     }
@@ -122,8 +144,12 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
     first_row_ += tiles * rank / splits * Config::kBlockN;
   }
 
+#ifdef kAttnFunc
+  const typename View::template Bounds<Config> bounds_;
+#else
   const Sequence& sequence_;
   const int row0_;
+#endif
   int column_end_;
 };
 
