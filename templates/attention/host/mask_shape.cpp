@@ -10,7 +10,7 @@ namespace hstujit {
 
 namespace {
 
-// As far as the numbers of its text reach, and not so far that counting takes long.
+// As far as the numbers of a text reach, and not so far that counting takes long.
 int64_t room_of_own(const HstuAttentionParams& params) {
   constexpr int64_t kLargest = 4096;
   const Expression mask = mask_of(params);
@@ -23,7 +23,7 @@ int64_t room_of_own(const HstuAttentionParams& params) {
 
 // Rows that every part of the mask needs on each side.
 int64_t room_of(const HstuAttentionParams& params) {
-  if (params.has_own_mask()) return room_of_own(params);
+  if (params.has_own_mask() || params.has_intervals()) return room_of_own(params);
   return params.contextual_seq_len + params.max_attn_len + params.min_full_attn_seq_len + params.sla_k1 +
          params.sla_k2 + 2;
 }

@@ -9,7 +9,7 @@ namespace hstujit {
 namespace {
 
 // Stands for the intervals of attn_func, which a launch alone knows, where work and tiles are counted.
-constexpr std::string_view kAssumedMask = "col <= row";
+constexpr std::string_view kAssumedMask = "col <= row and (col < 64 or row - col < 512)";
 
 // docs/ops-attention.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same
 // answers for 0 <= t <= n and folds and inverts better. With h = n - t, c contextual rows, max_id as on that page:

@@ -12,7 +12,7 @@ namespace hstujit {
 const Expression& attention_mask();
 
 // The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence. With
-// attn_func it is the causal mask, which counts of work and tiles assume.
+// attn_func it is a semi-local mask, which counts of work and tiles assume: models take such tensors for it.
 Expression mask_of(const HstuAttentionParams& params);
 
 }  // namespace hstujit
