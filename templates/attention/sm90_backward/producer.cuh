@@ -4,6 +4,8 @@
 #include "attention/operands/interval_bounds.cuh"  // where kAttnFunc
 #include "attention/sm90_backward/accumulation_order.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
+#include "attention/softmax.cuh"  // where RowScoreProduct
+#include "common/ptx/ldst_shared.cuh"  // where RowScoreProduct
 #include "common/ptx/tma.cuh"
 #include "common/regions.cuh"
 
@@ -134,7 +136,28 @@ class Producer {
     const int row = static_cast<int>(sequence.start) + moving_tile.row0, rows = sequence.rows - moving_tile.row0;
     // Without a tail warp, the consumer zeroes the rows past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
+#ifdef RowScoreProduct
+    // Loads the statistics of the Q tile's rows, two for each lane, before the wait for room.
+    RowStatistics known[2];
+    const int own = static_cast<int>(threadIdx.x) % 32 * 2;
+    const bool by_softmax = kRole == Role::kColumns && is_softmax_head<Spec>(head);
+    if (by_softmax) {
+      const SoftmaxRows<Spec, Params> known_rows(params_, sequence.start, sequence.rows, head);
+      known[0] = known_rows.of(moving_tile.row0 + own);
+      known[1] = known_rows.of(moving_tile.row0 + own + 1);
+    }
+#endif
     mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
+#ifdef RowScoreProduct
+    if constexpr (kRole == Role::kColumns) {
+      if (by_softmax) {
+        st_shared_float2(shared_address(&shared_.log2_sums[s][own]), known[0].log2_sum, known[1].log2_sum);
+        st_shared_float2(shared_address(&shared_.means[s][own]), params_.alpha * known[0].mean,
+                         params_.alpha * known[1].mean);
+        __syncwarp();
+      }
+    }
+#endif
     if (tail) wait_for_tail_warp();
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.moving_full[s]);

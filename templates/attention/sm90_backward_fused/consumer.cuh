@@ -130,12 +130,30 @@ class FusedConsumer {
     if constexpr (!kFirst) put_partial();
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
+#ifdef kNumSoftmaxHeads
+    const bool by_softmax = is_softmax_head<Spec>(tile().head);
+    if (by_softmax) {
+      own_.activate_by_softmax(params_, {tile(), q_tile(), warpgroup_},
+                               shared_address(shared_.log2_sums[pipeline_.stage()]));
+    } else {
+      own_.activate(params_, {tile(), q_tile(), warpgroup_});
+    }
+#else
     own_.activate(params_, {tile(), q_tile(), warpgroup_});
+#endif
     issue_gradients();
     issue_dv();
     wgmma_wait_group<1>();
     wgmma_keep_in_place(own_.gradients);
+#ifdef kNumSoftmaxHeads
+    if (by_softmax) {
+      own_.differentiate_softmax(params_, shared_address(shared_.means[pipeline_.stage()]));
+    } else {
+      own_.differentiate();
+    }
+#else
     own_.differentiate();
+#endif
     if constexpr (kBeginEarly && !kFirst) {
       // Before dk; dv is done by now, and its operand's registers are of use.
       wgmma_wait_group<0>();
@@ -310,7 +328,11 @@ class FusedConsumer {
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
+#ifdef kNumSoftmaxHeads
+    const float factor = unless_softmax(is_softmax_head<Spec>(tile().head), common_factor<Spec>(params_));
+#else
     const float factor = common_factor<Spec>(params_);
+#endif
 #ifdef kSiteWarps
     stage_rows<Spec::kAttnDim, Spec, Config>(dk_, factor * params_.alpha, shared_.stationary_first[stage], tile_row);
 #else

@@ -15,6 +15,7 @@
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"
+#include "attention/sm90_backward_fused/row_statistics.cuh"  // where kNumSoftmaxHeads
 #include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward_fused/semaphore_warps.cuh"
 #include "attention/sm90_backward_fused/site_warps.cuh"  // where kSiteWarps
@@ -36,7 +37,11 @@ __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, con
 
 }  // namespace sm90::backward
 
-#ifdef kAttnFunc
+#ifdef kNumSoftmaxHeads
+// Follows the kernel of row_statistics.cuh, which is kernel_main.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#elifdef kAttnFunc
 // Follows the kernel of interval_bounds.cuh, which is kernel_main.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void attention_gradients(const Params& params) {

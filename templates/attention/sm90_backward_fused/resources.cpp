@@ -14,6 +14,7 @@ namespace hstujit::sm90::backward {
 namespace {
 
 constexpr int64_t kExchangeBuffers = 2;  // as in shared.cuh
+constexpr int64_t kRowStatisticsBytes = 2 * static_cast<int64_t>(sizeof(float));  // of a row of a Q tile
 
 // Q tiles that begin a sequence and have a partial of dq from one KV tile only.
 int64_t q_tiles_of_one_partial(const HstuAttentionParams& params, const AttentionConfig& config) {
@@ -27,12 +28,14 @@ struct Buffers {
 
 // Of what there is of shared memory, the first that fits is taken: two buffers before a long list, and that before
 // sums. `alone`: on the multiprocessor.
-std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first) {
+std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first, bool softmax) {
   // Sums of "per_sequence" come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was
   // slower there, whatever else had its room.
   if (!alone) return per_sequence ? std::vector<Buffers>{{2, 384}} : std::vector<Buffers>{{2, 1024}, {1, 1024}};
   // A second buffer is worth a shorter list where registers hold which one is in use.
   if (mask_first) return {{2, 2048}, {1, 2048}};
+  // Statistics of rows take a KB of the list's room.
+  if (softmax) return {{2, 2048}, {2, per_sequence ? 768 : 256}, {1, 2048}};
   return {{2, 2048}, {2, per_sequence ? 1024 : 448}, {1, 2048}};
 }
 
@@ -65,7 +68,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
-                          8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps);
+                          8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps) +
+                          (params.has_softmax() ? config.stages * config.block_n * kRowStatisticsBytes : 0);
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
@@ -82,7 +86,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto fits = [&](const Buffers& buffers) {
     return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  const std::vector<Buffers> candidates = buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first);
+  const std::vector<Buffers> candidates = buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
   auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
   if (buffers == candidates.end()) --buffers;  // refused where it takes too much
   stationary_stages = buffers->stationary;

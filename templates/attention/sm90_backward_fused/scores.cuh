@@ -6,7 +6,9 @@
 #include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/fragment_store.cuh"
+#include "common/ptx/ldst_shared.cuh"  // where kNumSoftmaxHeads
 #include "common/regions.cuh"
 
 namespace sm90::backward {
@@ -71,7 +73,62 @@ struct TileScores {
     clear_invalid(score_gradients);
   }
 
+#ifdef kNumSoftmaxHeads
+  // The same of a head with softmax: P takes the place of S, and is rounded. `log2_sums`: in shared memory, of the Q
+  // tile's rows.
+  __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at, u32 log2_sums) {
+    add_bias(params, at);
+    const float scale = softmax_scale(params);
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) {
+      const float2 sums = of_rows(log2_sums, i);
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) scores[j] = softmax_exp2<Config>(scores[j] * scale - of_half(sums, j % 2));
+      weights[i / 2] = pack_pair<Spec::kDtypeBf16>(scores[i], scores[i + 1]);
+      weights[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(scores[i + 2], scores[i + 3]);
+    }
+    look_at_softmax_mask(at);
+    clear_invalid(weights);
+  }
+
+  // `means`: as log2_sums, times alpha, which dS has as a factor.
+  __device__ __forceinline__ void differentiate_softmax(const Params& params, u32 means) {
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) {
+      const float2 of_alpha = of_rows(means, i);
+#pragma unroll
+      for (int j = i; j < i + 4; ++j)
+        gradients[j] = scores[j] * (gradients[j] * params.alpha - of_half(of_alpha, j % 2));
+      score_gradients[i / 2] = pack_pair<Spec::kDtypeBf16>(gradients[i], gradients[i + 1]);
+      score_gradients[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(gradients[i + 2], gradients[i + 3]);
+    }
+    clear_invalid(score_gradients);
+  }
+#endif
+
  private:
+#ifdef kNumSoftmaxHeads
+  // Numbers of the two rows of accumulators i to i + 3.
+  static __device__ __forceinline__ float2 of_rows(u32 numbers, int i) {
+    return ld_shared_float2(numbers + (2 * i + static_cast<int>(threadIdx.x) % 4 * 2) * sizeof(float));
+  }
+
+  // As look_at_mask(), but columns past the sequence's end are not valid: where S of a row is far below 0 throughout, P
+  // of what is zero would be infinite.
+  __device__ __forceinline__ void look_at_softmax_mask(const Coordinates& at) {
+    mask_ = {};
+    const bool ends = at.tile.row0 + (at.warpgroup + 1) * kWarpgroupRows > at.tile.rows;
+    if (!ends && at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
+    int column = thread_column(at), row = q_row(at);
+    asm volatile("" : "+r"(column), "+r"(row));
+    mask_ = FragmentMask<kScores>([&](int half, int further) {
+      const int own = column + 8 * half;
+      const u32 seen = mask_column_bits(own, row + further, at.tile.rows, at.tile.targets);
+      return own < at.tile.rows ? seen : 0u;
+    });
+  }
+
+#endif
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
     return {q_row(at) + i / 4 * 8 + (i & 1),

@@ -43,6 +43,11 @@ struct SiteSums {
 template <class Config>
 struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   u64 exchanged[kExchangeBuffers];
+#ifdef kNumSoftmaxHeads
+  // Of the rows of a Q tile where its head has softmax: RowStatistics, the means times alpha.
+  alignas(8) float log2_sums[Config::kStages][Config::kBlockN];
+  alignas(8) float means[Config::kStages][Config::kBlockN];
+#endif
   u32 semaphore_value[Config::kStages];  // that a Q tile's semaphore is waited for with; only of "semaphore"
 #ifdef kSiteWarps
   u64 exchange_read[kExchangeBuffers];
