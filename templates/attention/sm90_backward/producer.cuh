@@ -138,10 +138,9 @@ class Producer {
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
 #ifdef RowScoreProduct
     // Loads the statistics of the Q tile's rows, two for each lane, before the wait for room.
-    RowStatistics known[2];
+    RowStatistics known[2] = {};
     const int own = static_cast<int>(threadIdx.x) % 32 * 2;
-    const bool by_softmax = kRole == Role::kColumns && is_softmax_head<Spec>(head);
-    if (by_softmax) {
+    if (kRole == Role::kColumns && is_softmax_head<Spec>(head)) {
       const SoftmaxRows<Spec, Params> known_rows(params_, sequence.start, sequence.rows, head);
       known[0] = known_rows.of(moving_tile.row0 + own);
       known[1] = known_rows.of(moving_tile.row0 + own + 1);
@@ -150,12 +149,9 @@ class Producer {
     mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
 #ifdef RowScoreProduct
     if constexpr (kRole == Role::kColumns) {
-      if (by_softmax) {
-        st_shared_float2(shared_address(&shared_.log2_sums[s][own]), known[0].log2_sum, known[1].log2_sum);
-        st_shared_float2(shared_address(&shared_.means[s][own]), params_.alpha * known[0].mean,
-                         params_.alpha * known[1].mean);
-        __syncwarp();
-      }
+      st_shared_float2(shared_address(&shared_.log2_sums[s][own]), known[0].log2_sum, known[1].log2_sum);
+      st_shared_float2(shared_address(&shared_.means[s][own]), -known[0].mean, -known[1].mean);
+      __syncwarp();
     }
 #endif
     if (tail) wait_for_tail_warp();

@@ -131,8 +131,7 @@ class FusedConsumer {
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
 #ifdef kNumSoftmaxHeads
-    const bool by_softmax = is_softmax_head<Spec>(tile().head);
-    if (by_softmax) {
+    if (is_softmax_head<Spec>(tile().head)) {
       own_.activate_by_softmax(params_, {tile(), q_tile(), warpgroup_},
                                shared_address(shared_.log2_sums[pipeline_.stage()]));
     } else {
@@ -145,15 +144,7 @@ class FusedConsumer {
     issue_dv();
     wgmma_wait_group<1>();
     wgmma_keep_in_place(own_.gradients);
-#ifdef kNumSoftmaxHeads
-    if (by_softmax) {
-      own_.differentiate_softmax(params_, shared_address(shared_.means[pipeline_.stage()]));
-    } else {
-      own_.differentiate();
-    }
-#else
     own_.differentiate();
-#endif
     if constexpr (kBeginEarly && !kFirst) {
       // Before dk; dv is done by now, and its operand's registers are of use.
       wgmma_wait_group<0>();
@@ -266,6 +257,9 @@ class FusedConsumer {
   __device__ __forceinline__ void issue_gradients() {
     const u32 stationary = wgmma_operand(shared_address(shared_.stationary_second[stationary_.stage()]) + own_rows());
     const u32 moving = wgmma_operand(shared_address(shared_.moving_second[pipeline_.stage()]));
+#ifdef kNumSoftmaxHeads
+    own_.begin_gradients(shared_address(shared_.means[pipeline_.stage()]));
+#endif
     wgmma_fence();
     GradientProduct::issue(own_.gradients, stationary, moving);
     wgmma_commit_group();

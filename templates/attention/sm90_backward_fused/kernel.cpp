@@ -261,7 +261,9 @@ std::string print_row_products(const HstuAttentionParams& params, const RowStati
 
 std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
-  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
+  // With softmax, dP is added to the means of rows.
+  const auto gradients = params.has_softmax() ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh;
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh, gradients) + "\n" +
          print_row_products(params, RowStatisticsResources(spec)) +
          sm90::print_wgmma("DqProduct", {.dtype = params.dtype,
                                          .n = FusedResources(spec, config).dq_columns,

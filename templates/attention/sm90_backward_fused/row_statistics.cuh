@@ -214,7 +214,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const int warp = threadIdx.x / 32;
   if (warp >= kProducerWarp) {
     setmaxnreg_dec<Config::kStatisticsProducerRegisters>();
-    if (warp == kProducerWarp) Producer<Spec, Front, Params>(shared, params).template run<Role::kRows>(row_tile);
+    if (warp == kProducerWarp) {
+      backward::Producer<Spec, Front, Params>(shared, params).template run<Role::kRows>(row_tile);
+    }
   } else {
     setmaxnreg_inc<Config::kStatisticsConsumerRegisters>();
     RowStatisticsConsumer<Spec, Front, Params>(shared, params).run();

@@ -74,8 +74,8 @@ struct TileScores {
   }
 
 #ifdef kNumSoftmaxHeads
-  // The same of a head with softmax: P takes the place of S, and is rounded. `log2_sums`: in shared memory, of the Q
-  // tile's rows.
+  // The same of a head with softmax, whose derivative is that of what begin_gradients() begins with. `log2_sums`: in
+  // shared memory, of the Q tile's rows.
   __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at, u32 log2_sums) {
     add_bias(params, at);
     const float scale = softmax_scale(params);
@@ -86,23 +86,21 @@ struct TileScores {
       for (int j = i; j < i + 4; ++j) scores[j] = softmax_exp2<Config>(scores[j] * scale - of_half(sums, j % 2));
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(scores[i], scores[i + 1]);
       weights[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(scores[i + 2], scores[i + 3]);
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) scores[j] *= params.alpha;
     }
     look_at_softmax_mask(at);
     clear_invalid(weights);
   }
 
-  // `means`: as log2_sums, times alpha, which dS has as a factor.
-  __device__ __forceinline__ void differentiate_softmax(const Params& params, u32 means) {
+  // dP is added to the mean of its row, negative, which is 0 in heads without softmax. `means`: as log2_sums.
+  __device__ __forceinline__ void begin_gradients(u32 means) {
 #pragma unroll
     for (int i = 0; i < kScores; i += 4) {
-      const float2 of_alpha = of_rows(means, i);
-#pragma unroll
-      for (int j = i; j < i + 4; ++j)
-        gradients[j] = scores[j] * (gradients[j] * params.alpha - of_half(of_alpha, j % 2));
-      score_gradients[i / 2] = pack_pair<Spec::kDtypeBf16>(gradients[i], gradients[i + 1]);
-      score_gradients[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(gradients[i + 2], gradients[i + 3]);
+      const float2 of_pair = of_rows(means, i);
+      gradients[i] = gradients[i + 2] = of_pair.x;
+      gradients[i + 1] = gradients[i + 3] = of_pair.y;
     }
-    clear_invalid(score_gradients);
   }
 #endif
 

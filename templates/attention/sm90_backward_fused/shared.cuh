@@ -44,7 +44,7 @@ template <class Config>
 struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   u64 exchanged[kExchangeBuffers];
 #ifdef kNumSoftmaxHeads
-  // Of the rows of a Q tile where its head has softmax: RowStatistics, the means times alpha.
+  // Statistics of the rows of a Q tile where its head has softmax; else the means are 0. These are negative.
   alignas(8) float log2_sums[Config::kStages][Config::kBlockN];
   alignas(8) float means[Config::kStages][Config::kBlockN];
 #endif
