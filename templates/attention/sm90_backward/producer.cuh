@@ -33,6 +33,10 @@ struct ColumnsView {
 #else
     mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
 #endif
+#ifdef RowScoreProduct
+    // Consumers look at each pair where the sequence ends within a warpgroup's columns.
+    full = full && c1 - c0 == kWarpgroupRows - 1;
+#endif
   }
 };
 
@@ -147,14 +151,14 @@ class Producer {
     }
 #endif
     mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
+    if (tail) wait_for_tail_warp();
 #ifdef RowScoreProduct
     if constexpr (kRole == Role::kColumns) {
       st_shared_float2(shared_address(&shared_.log2_sums[s][own]), known[0].log2_sum, known[1].log2_sum);
       st_shared_float2(shared_address(&shared_.means[s][own]), -known[0].mean, -known[1].mean);
-      __syncwarp();
+      __syncwarp();  // consumers see it when the leader has arrived
     }
 #endif
-    if (tail) wait_for_tail_warp();
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.moving_full[s]);
       shared_.moving_tile[s] = moving_tile;

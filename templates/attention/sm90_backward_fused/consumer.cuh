@@ -128,12 +128,14 @@ class FusedConsumer {
   __device__ __forceinline__ void multiply() {
     issue_scores();
     if constexpr (!kFirst) put_partial();
+#ifdef kNumSoftmaxHeads
+    own_.look_ahead({tile(), q_tile(), warpgroup_}, shared_address(shared_.log2_sums[pipeline_.stage()]));
+#endif
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
 #ifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(tile().head)) {
-      own_.activate_by_softmax(params_, {tile(), q_tile(), warpgroup_},
-                               shared_address(shared_.log2_sums[pipeline_.stage()]));
+      own_.activate_by_softmax(params_, {tile(), q_tile(), warpgroup_});
     } else {
       own_.activate(params_, {tile(), q_tile(), warpgroup_});
     }

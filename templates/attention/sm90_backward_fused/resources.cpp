@@ -79,7 +79,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
   registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, dq_columns / 2) + state;
 
-  producer_registers = 56;
+  // Under softmax consumers need what the producer does without, but for semaphores; found by compiling.
+  producer_registers = params.has_softmax() && config.schedule != "semaphore" ? 40 : 56;
   consumer_registers =
       consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
 

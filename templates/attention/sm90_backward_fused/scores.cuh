@@ -34,7 +34,11 @@ struct TileScores {
 
   // P is rounded, and the derivative takes the at of S.
   __device__ __forceinline__ void activate(const Params& params, const Coordinates& at) {
+#ifdef kNumSoftmaxHeads
+    // look_ahead() has looked at the mask.
+#else
     if constexpr (Config::kMaskFirst) look_at_mask(at);
+#endif
     add_bias(params, at);
     [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
@@ -61,7 +65,10 @@ struct TileScores {
       }
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
+#ifdef kNumSoftmaxHeads
+#else
     if constexpr (!Config::kMaskFirst) look_at_mask(at);
+#endif
     clear_invalid(weights);
   }
 
@@ -74,22 +81,29 @@ struct TileScores {
   }
 
 #ifdef kNumSoftmaxHeads
-  // The same of a head with softmax, whose derivative is that of what begin_gradients() begins with. `log2_sums`: in
-  // shared memory, of the Q tile's rows.
-  __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at, u32 log2_sums) {
+  // Finds what does not follow from S while that is multiplied: registers are free then. `log2_sums`: in shared memory,
+  // of the Q tile's rows.
+  __device__ __forceinline__ void look_ahead(const Coordinates& at, u32 log2_sums) {
+    look_at_mask(at);
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) log2_sums_[i / 4] = of_rows(log2_sums, i);
+  }
+
+  // As activate(), in a head with softmax. dP has begin_gradients() in it by the time its derivative is of use.
+  __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at) {
     add_bias(params, at);
     const float scale = softmax_scale(params);
 #pragma unroll
     for (int i = 0; i < kScores; i += 4) {
-      const float2 sums = of_rows(log2_sums, i);
 #pragma unroll
-      for (int j = i; j < i + 4; ++j) scores[j] = softmax_exp2<Config>(scores[j] * scale - of_half(sums, j % 2));
+      for (int j = i; j < i + 4; ++j) {
+        scores[j] = softmax_exp2<Config>(scores[j] * scale - of_half(log2_sums_[i / 4], j % 2));
+      }
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(scores[i], scores[i + 1]);
       weights[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(scores[i + 2], scores[i + 3]);
 #pragma unroll
       for (int j = i; j < i + 4; ++j) scores[j] *= params.alpha;
     }
-    look_at_softmax_mask(at);
     clear_invalid(weights);
   }
 
@@ -111,21 +125,6 @@ struct TileScores {
     return ld_shared_float2(numbers + (2 * i + static_cast<int>(threadIdx.x) % 4 * 2) * sizeof(float));
   }
 
-  // As look_at_mask(), but columns past the sequence's end are not valid: where S of a row is far below 0 throughout, P
-  // of what is zero would be infinite.
-  __device__ __forceinline__ void look_at_softmax_mask(const Coordinates& at) {
-    mask_ = {};
-    const bool ends = at.tile.row0 + (at.warpgroup + 1) * kWarpgroupRows > at.tile.rows;
-    if (!ends && at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
-    int column = thread_column(at), row = q_row(at);
-    asm volatile("" : "+r"(column), "+r"(row));
-    mask_ = FragmentMask<kScores>([&](int half, int further) {
-      const int own = column + 8 * half;
-      const u32 seen = mask_column_bits(own, row + further, at.tile.rows, at.tile.targets);
-      return own < at.tile.rows ? seen : 0u;
-    });
-  }
-
 #endif
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
@@ -144,7 +143,14 @@ struct TileScores {
     int column = thread_column(at), row = q_row(at);
     asm volatile("" : "+r"(column), "+r"(row));
     mask_ = FragmentMask<kScores>([&](int half, int further) {
+#ifdef kNumSoftmaxHeads
+      // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their
+      // P is infinite. A tile that has some of them is not full.
+      const u32 seen = mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+      return column + 8 * half < at.tile.rows ? seen : 0u;
+#else
       return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+#endif
     });
   }
 
@@ -183,6 +189,9 @@ struct TileScores {
   }
 
   FragmentMask<kScores> mask_;  // of the accumulators of S and dP
+#ifdef kNumSoftmaxHeads
+  float2 log2_sums_[kScores / 4];
+#endif
 };
 
 }  // namespace sm90::backward
