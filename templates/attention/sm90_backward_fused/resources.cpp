@@ -79,10 +79,19 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
   registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, dq_columns / 2) + state;
 
-  // Under softmax consumers need what the producer does without, but for semaphores; found by compiling.
-  producer_registers = params.has_softmax() && config.schedule != "semaphore" ? 40 : 56;
-  consumer_registers =
-      consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
+  producer_registers = 56;
+  const auto share_out = [&] {
+    consumer_registers =
+        consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
+  };
+  share_out();
+  // Under softmax consumers need what the producer does without, but for one that walks semaphores; found by compiling.
+  const bool semaphore = config.schedule == "semaphore";
+  if (params.has_softmax() && !semaphore && registers_needed + 8 > consumer_registers) {
+    producer_registers = 40;
+    share_out();
+  }
+  if (params.num_softmax_heads == params.heads && semaphore && config.stages % 2 == 0) registers_needed += 8;
 
   const auto fits = [&](const Buffers& buffers) {
     return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
