@@ -4,8 +4,6 @@
 #include "attention/operands/interval_bounds.cuh"  // where kAttnFunc
 #include "attention/sm90_backward/accumulation_order.cuh"
 #include "attention/sm90_backward/tile_scheduler.cuh"
-#include "attention/softmax.cuh"  // where RowScoreProduct
-#include "common/ptx/ldst_shared.cuh"  // where RowScoreProduct
 #include "common/ptx/tma.cuh"
 #include "common/regions.cuh"
 
@@ -88,6 +86,14 @@ class Producer {
 
   // Tells the consumers, and the tail warp, that there is nothing more.
   __device__ __forceinline__ void finish() {
+#ifdef RowScoreProduct
+    const int s = moving_.stage();
+    mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
+    if (leader_) {
+      shared_.statistics_rows[s].rows = 0;
+      mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+    }
+#endif
     mbarrier_wait(shared_address(&shared_.stationary_empty[stationary_.stage()]), stationary_.phase() ^ 1);
     if (leader_) {
       shared_.tile[stationary_.stage()].role = Role::kNone;
@@ -140,25 +146,8 @@ class Producer {
     const int row = static_cast<int>(sequence.start) + moving_tile.row0, rows = sequence.rows - moving_tile.row0;
     // Without a tail warp, the consumer zeroes the rows past the sequence's end itself.
     const bool tail = kTailWarp<Config> && rows < Config::kBlockN;
-#ifdef RowScoreProduct
-    // Loads the statistics of the Q tile's rows, two for each lane, before the wait for room.
-    RowStatistics known[2] = {};
-    const int own = static_cast<int>(threadIdx.x) % 32 * 2;
-    if (kRole == Role::kColumns && is_softmax_head<Spec>(head)) {
-      const SoftmaxRows<Spec, Params> known_rows(params_, sequence.start, sequence.rows, head);
-      known[0] = known_rows.of(moving_tile.row0 + own);
-      known[1] = known_rows.of(moving_tile.row0 + own + 1);
-    }
-#endif
     mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
     if (tail) wait_for_tail_warp();
-#ifdef RowScoreProduct
-    if constexpr (kRole == Role::kColumns) {
-      st_shared_float2(shared_address(&shared_.log2_sums[s][own]), known[0].log2_sum, known[1].log2_sum);
-      st_shared_float2(shared_address(&shared_.means[s][own]), -known[0].mean, -known[1].mean);
-      __syncwarp();  // consumers see it when the leader has arrived
-    }
-#endif
     if (leader_) {
       const u32 full = shared_address(tail ? &shared_.tail_full : &shared_.moving_full[s]);
       shared_.moving_tile[s] = moving_tile;
@@ -176,6 +165,12 @@ class Producer {
         load_pair<Config::kBlockN>(first, params_.q_moving_map, params_.q_tail_map, second, params_.dout_moving_map,
                                    params_.dout_tail_map, full, head, row, rows);
       }
+#ifdef RowScoreProduct
+      if constexpr (kRole == Role::kColumns) {
+        shared_.statistics_rows[s] = {row, rows, head};
+        mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+      }
+#endif
     }
     __syncwarp();
     moving_.advance();

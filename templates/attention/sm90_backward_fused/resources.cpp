@@ -14,7 +14,11 @@ namespace hstujit::sm90::backward {
 namespace {
 
 constexpr int64_t kExchangeBuffers = 2;  // as in shared.cuh
-constexpr int64_t kRowStatisticsBytes = 2 * static_cast<int64_t>(sizeof(float));  // of a row of a Q tile
+
+// Bytes that the statistics of a Q tile's rows take: log2_sums and means, a barrier and StatisticsRows.
+int64_t statistics_bytes(const AttentionSpec& spec, const AttentionConfig& config) {
+  return spec.params().has_softmax() ? config.stages * (config.block_n * 8 + 8 + 12) : 0;
+}
 
 // Q tiles that begin a sequence and have a partial of dq from one KV tile only.
 int64_t q_tiles_of_one_partial(const HstuAttentionParams& params, const AttentionConfig& config) {
@@ -69,7 +73,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
                           8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps) +
-                          (params.has_softmax() ? config.stages * config.block_n * kRowStatisticsBytes : 0);
+                          statistics_bytes(spec, config);
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +

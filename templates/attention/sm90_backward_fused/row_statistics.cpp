@@ -19,8 +19,9 @@ RowStatisticsResources::RowStatisticsResources(const AttentionSpec& spec) {
     shared_bytes = (rows() + stages * kColumns) * row_bytes + round_up(small + schedule, int64_t{128});
     return resident_bytes(shared_bytes, 1) <= kSharedLimit;
   };
+  const int64_t most = params.has_bias() ? 3 : 4;  // a bias takes registers
   const auto choose = [&] {
-    for (const int64_t warpgroups : {4, 3, 2, 1}) {
+    for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
       for (const int64_t depth : {4, 3, 2}) {
         if (fits(warpgroups, depth)) return;
       }
