@@ -100,7 +100,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto fits = [&](const Buffers& buffers) {
     return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  const std::vector<Buffers> candidates = buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
+  const std::vector<Buffers> candidates =
+      buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
   auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
   if (buffers == candidates.end()) --buffers;  // refused where it takes too much
   stationary_stages = buffers->stationary;

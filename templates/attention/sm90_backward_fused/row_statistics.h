@@ -1,5 +1,5 @@
-// Resources of one CTA of the kernel of row_statistics.cuh, in front of sm90_backward_fused: its tile, shared memory and
-// registers. The device struct is `sm90::backward::Shared`; the template asserts that it fits.
+// Resources of one CTA of the kernel of row_statistics.cuh, in front of sm90_backward_fused: its tile, shared memory
+// and registers. The device struct is `sm90::backward::Shared`; the template asserts that it fits.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ struct RowStatisticsResources {
   // Fields that the source has as constants.
   static constexpr auto fields() {
     using R = RowStatisticsResources;
-    return std::make_tuple(field("statistics_consumers", &R::consumers, ""),
-                           field("statistics_stages", &R::stages, ""),
+    return std::make_tuple(field("statistics_consumers", &R::consumers, ""), field("statistics_stages", &R::stages, ""),
                            field("statistics_shared_bytes", &R::shared_bytes, ""),
                            field("statistics_producer_registers", &R::producer_registers, ""),
                            field("statistics_consumer_registers", &R::consumer_registers, ""));

@@ -66,6 +66,7 @@ struct TileScores {
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
 #ifdef kNumSoftmaxHeads
+    // As above.
 #else
     if constexpr (!Config::kMaskFirst) look_at_mask(at);
 #endif
@@ -116,8 +117,8 @@ struct TileScores {
       gradients[i + 1] = gradients[i + 3] = of_pair.y;
     }
   }
-#endif
 
+#endif
  private:
 #ifdef kNumSoftmaxHeads
   // Numbers of the two rows of accumulators i to i + 3.

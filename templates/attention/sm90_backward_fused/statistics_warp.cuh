@@ -1,5 +1,5 @@
-// Attention backward on Hopper, dS computed once: the tail warp where heads have softmax. It follows all Q tiles, brings
-// the statistics of their rows to shared memory, and zeroes what they hold past their sequence's end.
+// Attention backward on Hopper, dS computed once: the tail warp where heads have softmax. It follows all Q tiles,
+// brings the statistics of their rows to shared memory, and zeroes what they hold past their sequence's end.
 #pragma once
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/shared.cuh"
