@@ -135,7 +135,7 @@ TEST(EmulatedSoftmax, FusedBackwardOfLargeNegativeScores) {
   for (const char* schedule : {"persistent", "semaphore", "per_sequence"}) {
     const Case kernel(json, Direction::kBackward, fused(2, 2, schedule), lengths);
     HostCall call = kernel.call();
-    const auto large = [](double x) { return 4 + std::round(8 * std::fabs(x)) / 8; };  // as 16 bits have it
+    const auto large = [](double x) { return 16 + std::round(8 * std::fabs(x)) / 8; };  // as 16 bits have it
     for (double& x : call.inputs()[0].tensor.reals) x = large(x);
     for (double& x : call.inputs()[1].tensor.reals) x = -large(x);
     kernel.launch(call, 1);
