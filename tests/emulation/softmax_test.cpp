@@ -1,6 +1,8 @@
 // Kernels of instances of which some heads have softmax, or all, in emulation against the float64 reference.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {
@@ -90,14 +92,71 @@ TEST(EmulatedSoftmax, TwoPassBackward) {
     check({{"rab_heads", 1}, {"attn_scale", scale}}, Direction::kBackward, tile("persistent"));
 }
 
+KernelConfig fused(int64_t consumers, int64_t stages, const char* schedule, int64_t blocks_per_sm = 1) {
+  return hopper_tile("sm90_backward_fused", consumers, 64, stages, schedule, blocks_per_sm);
+}
+
+TEST(EmulatedSoftmax, FusedBackward) {
+  check(Json::object(), Direction::kBackward, fused(2, 2, "persistent"));
+  check({{"dtype", "fp16"}, {"num_softmax_heads", 2}, {"hidden_dim", 64}}, Direction::kBackward,
+        fused(1, 3, "persistent", 2));
+  check({{"num_softmax_heads", 2}, {"attn_dim", 64}, {"hidden_dim", 40}}, Direction::kBackward,
+        fused(2, 3, "semaphore"));
+  check({{"attn_dim", 128}, {"hidden_dim", 128}}, Direction::kBackward, fused(2, 2, "per_sequence"));
+  check({{"num_softmax_heads", 2}, {"heads", 3}}, Direction::kBackward, fused(1, 2, "per_sequence", 2));
+  check({{"mask", "col < row and row - col > 40"}, {"num_softmax_heads", 2}}, Direction::kBackward,
+        fused(1, 2, "semaphore"));
+  check({{"num_contexts", true}}, Direction::kBackward, fused(2, 2, "per_sequence"));
+  for (const char* scale : {"rows", "scalar"}) {
+    check({{"rab_heads", 1}, {"attn_scale", scale}}, Direction::kBackward, fused(2, 2, "persistent"));
+    check({{"rab_heads", 2}, {"attn_scale", scale}}, Direction::kBackward, fused(2, 2, "semaphore"));
+  }
+}
+
+TEST(EmulatedSoftmax, FusedBackwardOfEveryMask) {
+  const char* const schedules[] = {"persistent", "semaphore", "per_sequence"};
+  for (size_t i = 0; i < mask_changes().size(); ++i)
+    check(mask_changes()[i], Direction::kBackward, fused(2, 2, schedules[i % 3]));
+}
+
+// Rows of one tile of the kernel in front, and one more or less: it has 256 of them.
+TEST(EmulatedSoftmax, RowStatisticsOfSeveralTiles) {
+  const Lengths lengths{.rows = {256, 1, 255, 0, 257, 65}, .num_targets = {}, .max_seq_len = 257};
+  for (const Json& mask : {Json::object(), Json{{"causal", false}}}) {
+    Case(with(with(base(), {{"num_softmax_heads", 1}}), mask), Direction::kBackward, fused(2, 2, "persistent"), lengths)
+        .check();
+  }
+}
+
+// Columns past a sequence's end are zero, and S of its rows far below that: P would be infinite there.
+TEST(EmulatedSoftmax, FusedBackwardOfLargeNegativeScores) {
+  const Lengths lengths{.rows = {70}, .num_targets = {}, .max_seq_len = 70};
+  const Json json = with(base(), {{"num_softmax_heads", 2}, {"causal", false}});
+  for (const char* schedule : {"persistent", "semaphore", "per_sequence"}) {
+    const Case kernel(json, Direction::kBackward, fused(2, 2, schedule), lengths);
+    HostCall call = kernel.call();
+    const auto large = [](double x) { return 16 + std::round(8 * std::fabs(x)) / 8; };  // as 16 bits have it
+    for (double& x : call.inputs()[0].tensor.reals) x = large(x);
+    for (double& x : call.inputs()[1].tensor.reals) x = -large(x);
+    kernel.launch(call, 1);
+    EXPECT_EQ(call.mistakes(), "") << schedule;
+  }
+}
+
+TEST(EmulatedSoftmax, FusedBackwardStaysInBounds) {
+  const Json all = {{"num_softmax_heads", 2}};
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(2, 2, "persistent"), 1, all);
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, fused(1, 2, "per_sequence"), 1, all);
+  for (const char* schedule : {"persistent", "semaphore"})
+    check_that_numbers_stay_in_their_sequence(fused(2, 2, schedule), {{"num_softmax_heads", 1}});
+}
+
 // A config of what has no softmax says so.
 TEST(EmulatedSoftmax, OtherConfigsAreRefused) {
   const OpSpecPtr spec = make_spec(with(base(), {{"num_softmax_heads", 1}}));
   const auto refused = [&](Direction direction, const KernelConfig& config) {
     return emit_kernel(*spec, direction, config, *known_device("sm_90a")).status().message();
   };
-  EXPECT_THAT(refused(Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore")),
-              testing::HasSubstr("num_softmax_heads 1; allowed: 0, this template has no softmax"));
   KernelConfig packed = hopper_tile("sm90_forward", 1, 64, 2, "persistent"),
                split = hopper_tile("sm90_forward", 1, 64, 2);
   packed.attention().pack_sequences = split.attention().split_kv = true;

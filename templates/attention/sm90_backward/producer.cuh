@@ -58,6 +58,16 @@ struct ColumnsView {
     const Sequence& sequence_;
     const int column0_;
   };
+#elifdef RowScoreProduct
+  static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
+    mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
+  }
+  // Consumers look at each pair where the sequence ends within a warpgroup's columns.
+  static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
+                                              bool& visible) {
+    mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
+    full = full && c1 - c0 == kWarpgroupRows - 1;
+  }
 #else
   static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
     mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
@@ -117,6 +127,14 @@ class Producer {
 
   // Tells the consumers, and the tail warp, that there is nothing more.
   __device__ __forceinline__ void finish() {
+#ifdef RowScoreProduct
+    const int s = moving_.stage();
+    mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
+    if (leader_) {
+      shared_.statistics_rows[s].rows = 0;
+      mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+    }
+#endif
     mbarrier_wait(shared_address(&shared_.stationary_empty[stationary_.stage()]), stationary_.phase() ^ 1);
     if (leader_) {
       shared_.tile[stationary_.stage()].role = Role::kNone;
@@ -188,6 +206,12 @@ class Producer {
         load_pair<Config::kBlockN>(first, params_.q_moving_map, params_.q_tail_map, second, params_.dout_moving_map,
                                    params_.dout_tail_map, full, head, row, rows);
       }
+#ifdef RowScoreProduct
+      if constexpr (kRole == Role::kColumns) {
+        shared_.statistics_rows[s] = {row, rows, head};
+        mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+      }
+#endif
     }
     __syncwarp();
     moving_.advance();

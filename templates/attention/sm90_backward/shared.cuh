@@ -115,6 +115,12 @@ __device__ __forceinline__ void zero_tail_rows(Shared<Config>& shared, int stage
   zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.moving_second[stage], first_row, thread, threads);
 }
 
+#ifdef RowScoreProduct
+// Arrivals for a moving tile: of its loads and, in the kernel with a tail warp, of that for the statistics of its rows.
+template <class Config>
+constexpr int kMovingArrivals = kOperands + kTailWarp<Config>;
+
+#endif
 // Arrivals of all consumer warps.
 template <class Config>
 constexpr int kConsumerReleases = Config::kConsumers * kWarpgroup / 32 * kArrivalsPerWarp<Config::kLanesArrive>;
@@ -131,7 +137,11 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
     mbarrier_init(shared_address(&shared.stationary_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
+#ifdef RowScoreProduct
+    mbarrier_init(shared_address(&shared.moving_full[i]), kMovingArrivals<Config>);
+#else
     mbarrier_init(shared_address(&shared.moving_full[i]), kOperands);
+#endif
     mbarrier_init(shared_address(&shared.moving_empty[i]),
                   kReleases + kOrderWarps * kArrivalsPerWarp<Config::kLanesArrive>);
   }

@@ -131,9 +131,20 @@ class FusedConsumer {
     own_.look_ahead({tile(), q_tile(), warpgroup_});
 #endif
     if constexpr (!kFirst) put_partial();
+#ifdef kNumSoftmaxHeads
+    own_.look_ahead({tile(), q_tile(), warpgroup_}, shared_address(shared_.log2_sums[pipeline_.stage()]));
+#endif
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
+#ifdef kNumSoftmaxHeads
+    if (is_softmax_head<Spec>(tile().head)) {
+      own_.activate_by_softmax(params_, {tile(), q_tile(), warpgroup_});
+    } else {
+      own_.activate(params_, {tile(), q_tile(), warpgroup_});
+    }
+#else
     own_.activate(params_, {tile(), q_tile(), warpgroup_});
+#endif
     issue_gradients();
     issue_dv();
     wgmma_wait_group<1>();
@@ -251,6 +262,9 @@ class FusedConsumer {
   __device__ __forceinline__ void issue_gradients() {
     const u32 stationary = wgmma_operand(shared_address(shared_.stationary_second[stationary_.stage()]) + own_rows());
     const u32 moving = wgmma_operand(shared_address(shared_.moving_second[pipeline_.stage()]));
+#ifdef kNumSoftmaxHeads
+    own_.begin_gradients(shared_address(shared_.means[pipeline_.stage()]));
+#endif
     wgmma_fence();
     GradientProduct::issue(own_.gradients, stationary, moving);
     wgmma_commit_group();
@@ -313,7 +327,11 @@ class FusedConsumer {
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
+#ifdef kNumSoftmaxHeads
+    const float factor = unless_softmax(is_softmax_head<Spec>(tile().head), common_factor<Spec>(params_));
+#else
     const float factor = common_factor<Spec>(params_);
+#endif
 #ifdef kSiteWarps
     stage_rows<Spec::kAttnDim, Spec, Config>(dk_, factor * params_.alpha, shared_.stationary_first[stage], tile_row);
 #else

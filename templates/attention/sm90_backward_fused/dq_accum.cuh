@@ -5,6 +5,7 @@
 #include "attention/sequence.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/products.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/fragment_store.cuh"
 #include "common/ptx/red.cuh"
 
@@ -64,6 +65,8 @@ struct DqPartial {
                                                const float (&partial)[kSums]) {
 #ifdef kSiteWarps
     const float factor = common_factor<Spec>(params) * params.alpha;
+#elifdef kNumSoftmaxHeads
+    const float factor = unless_softmax(is_softmax_head<Spec>(tile.head), common_factor<Spec>(params));
 #else
     const float factor = common_factor<Spec>(params);
 #endif
@@ -120,6 +123,8 @@ __device__ __forceinline__ void convert_dq_rows(const Params& params) {
       const float4 four = from[i];
 #ifdef kSiteWarps
       const float factor = common_factor<Spec>(params) * params.alpha;
+#elifdef kNumSoftmaxHeads
+      const float factor = unless_softmax(is_softmax_head<Spec>(head), common_factor<Spec>(params));
 #else
       const float factor = common_factor<Spec>(params);
 #endif

@@ -12,6 +12,7 @@
 #include "templates/attention/sm90/limits.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_fused/resources.h"
+#include "templates/attention/sm90_backward_fused/row_statistics.h"
 #include "templates/common/sm90/machine.h"
 #include "templates/common/sm90/wgmma_printer.h"
 
@@ -20,6 +21,7 @@ namespace hstujit {
 namespace {
 
 using sm90::backward::FusedResources;
+using sm90::backward::RowStatisticsResources;
 
 constexpr int64_t kQTileRows = 64;
 // Constants of the layout of dq_accum: the template has them, too, and compares.
@@ -40,6 +42,20 @@ void add_dq_semaphore(const AttentionSpec& spec, const Signature& signature, Lau
   const GridFactor counters = constant_factor(kSemaphoreBytes * spec.params().heads);
   add_workspace_region("dq_semaphore", "u32*", {{size_factor(signature, "q", kQTileRows), counters}, true}, plan);
   plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), counters}, true});
+}
+
+// Lets the kernel of row_statistics.cuh run in front where heads have softmax.
+void add_row_statistics(const AttentionSpec& spec, LaunchPlan& plan) {
+  if (!spec.params().has_softmax()) return;
+  const RowStatisticsResources resources(spec);
+  const Signature signature = spec.signature(Direction::kBackward);
+  for (const char* operand : {"q", "dout"})
+    plan.slots.push_back(attention_map_slot(signature, fmt::format("{}_map", operand), operand, resources.rows()));
+  for (const char* operand : {"k", "v"}) {
+    plan.slots.push_back(attention_map_slot(signature, fmt::format("{}_moving_map", operand), operand,
+                                            RowStatisticsResources::kColumns));
+  }
+  add_softmax_rows(spec, {resources.rows(), static_cast<int>(resources.threads()), resources.shared_bytes, 1}, plan);
 }
 
 struct Sm90BackwardFused {
@@ -108,11 +124,6 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
   const auto& params = spec.params();
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "columns", "persistent semaphore per_sequence");
-  if (params.has_softmax()) {
-    reasons.push_back(
-        {"num_softmax_heads",
-         fmt::format("num_softmax_heads {}; allowed: 0, this template has no softmax", params.num_softmax_heads)});
-  }
   if (config.block_n != kQTileRows) {
     reasons.push_back(
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kQTileRows)});
@@ -209,6 +220,7 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
     plan.following.push_back(std::move(convert));
   }
   add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, config.schedule == "persistent"}, plan);
+  add_row_statistics(spec, plan);
   add_gradient_kernels(spec, device, config.site_warps, plan);
   add_interval_bounds(spec, config.block_n, plan);
   return plan;
@@ -216,15 +228,38 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
 
 Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
   Constants constants = constants_of(FusedResources(spec, config));
+  if (spec.params().has_softmax()) {
+    for (auto& constant : constants_of(RowStatisticsResources(spec))) constants.push_back(std::move(constant));
+  }
   constants.emplace_back("dq_accum_rows", kDqAccumRows);
   constants.emplace_back("dq_accum_group", kDqAccumGroup);
   for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
   return constants;
 }
 
+// Prints the products of row_statistics.cuh; none without softmax.
+std::string print_row_products(const HstuAttentionParams& params, const RowStatisticsResources& resources) {
+  if (!params.has_softmax()) return {};
+  const auto print = [&](const char* name, int64_t width) {
+    return sm90::print_wgmma(name, {.dtype = params.dtype,
+                                    .n = RowStatisticsResources::kColumns,
+                                    .k = width,
+                                    .a = sm90::OperandA::kShared,
+                                    .a_rows = resources.rows(),
+                                    .transpose_b = false,
+                                    .b_rows = RowStatisticsResources::kColumns,
+                                    .accumulate = sm90::Accumulate::kFresh}) +
+           "\n";
+  };
+  return print("RowScoreProduct", params.attn_dim) + print("RowGradientProduct", params.hidden_dim);
+}
+
 std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
-  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh) + "\n" +
+  // With softmax, dP is added to the means of rows.
+  const auto gradients = params.has_softmax() ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh;
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh, gradients) + "\n" +
+         print_row_products(params, RowStatisticsResources(spec)) +
          sm90::print_wgmma("DqProduct", {.dtype = params.dtype,
                                          .n = FusedResources(spec, config).dq_columns,
                                          .k = config.block_m,

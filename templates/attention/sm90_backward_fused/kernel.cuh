@@ -15,9 +15,11 @@
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"
+#include "attention/sm90_backward_fused/row_statistics.cuh"  // where kNumSoftmaxHeads
 #include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward_fused/semaphore_warps.cuh"
 #include "attention/sm90_backward_fused/site_warps.cuh"  // where kSiteWarps
+#include "attention/sm90_backward_fused/statistics_warp.cuh"  // where kNumSoftmaxHeads
 
 namespace sm90::backward {
 
@@ -36,7 +38,11 @@ __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, con
 
 }  // namespace sm90::backward
 
-#ifdef kAttnFunc
+#ifdef kNumSoftmaxHeads
+// Follows the kernel of row_statistics.cuh, which is kernel_main.
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ void attention_gradients(const Params& params) {
+#elifdef kAttnFunc
 // Follows the kernel of interval_bounds.cuh, which is kernel_main.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void attention_gradients(const Params& params) {
@@ -76,7 +82,11 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if (warp >= kProducerWarp) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
+#ifdef kNumSoftmaxHeads
+    if (warp == kProducerWarp + 1) follow_q_tiles<Spec, Config>(shared, params);
+#else
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);
+#endif
     if constexpr (Config::kScheduleSemaphore) {
       if (warp == kProducerWarp + 2) release_semaphores<Spec, Config>(shared, params);
       if (warp == kProducerWarp + 3) wait_for_semaphores<Spec, Config>(shared, params);

@@ -15,6 +15,11 @@ namespace {
 
 constexpr int64_t kExchangeBuffers = 2;  // as in shared.cuh
 
+// Bytes that the statistics of a Q tile's rows take: log2_sums and means, a barrier and StatisticsRows.
+int64_t statistics_bytes(const AttentionSpec& spec, const AttentionConfig& config) {
+  return spec.params().has_softmax() ? config.stages * (config.block_n * 8 + 8 + 12) : 0;
+}
+
 // Q tiles that begin a sequence and have a partial of dq from one KV tile only.
 int64_t q_tiles_of_one_partial(const HstuAttentionParams& params, const AttentionConfig& config) {
   return params.causal && !first_rows_see_all(params) ? config.block_m / config.block_n : 0;
@@ -27,12 +32,14 @@ struct Buffers {
 
 // Of what there is of shared memory, the first that fits is taken: two buffers before a long list, and that before
 // sums. `alone`: on the multiprocessor.
-std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first) {
+std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first, bool softmax) {
   // Sums of "per_sequence" come before a longer list: one of 384 leaves room for two of 64 columns. One buffer was
   // slower there, whatever else had its room.
   if (!alone) return per_sequence ? std::vector<Buffers>{{2, 384}} : std::vector<Buffers>{{2, 1024}, {1, 1024}};
   // A second buffer is worth a shorter list where registers hold which one is in use.
   if (mask_first) return {{2, 2048}, {1, 2048}};
+  // Statistics of rows take a KB of the list's room.
+  if (softmax) return {{2, 2048}, {2, per_sequence ? 768 : 256}, {1, 2048}};
   return {{2, 2048}, {2, per_sequence ? 1024 : 448}, {1, 2048}};
 }
 
@@ -65,7 +72,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
-                          8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps);
+                          8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps) +
+                          statistics_bytes(spec, config);
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
@@ -76,13 +84,24 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   registers_needed = (params.attn_dim + params.hidden_dim) / 2 + scores + std::max(scores, dq_columns / 2) + state;
 
   producer_registers = 56;
-  consumer_registers =
-      consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
+  const auto share_out = [&] {
+    consumer_registers =
+        consumer_share(even_registers(threads, config.blocks_per_sm), config.consumers, producer_registers);
+  };
+  share_out();
+  // Under softmax consumers need what the producer does without, but for one that walks semaphores; found by compiling.
+  const bool semaphore = config.schedule == "semaphore";
+  if (params.has_softmax() && !semaphore && registers_needed + 8 > consumer_registers) {
+    producer_registers = 40;
+    share_out();
+  }
+  if (params.num_softmax_heads == params.heads && semaphore && config.stages % 2 == 0) registers_needed += 8;
 
   const auto fits = [&](const Buffers& buffers) {
     return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  const std::vector<Buffers> candidates = buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first);
+  const std::vector<Buffers> candidates =
+      buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
   auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
   if (buffers == candidates.end()) --buffers;  // refused where it takes too much
   stationary_stages = buffers->stationary;

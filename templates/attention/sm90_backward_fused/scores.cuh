@@ -6,7 +6,9 @@
 #include "attention/operands/pair.cuh"
 #include "attention/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
+#include "attention/softmax.cuh"  // where kNumSoftmaxHeads
 #include "common/fragment_store.cuh"
+#include "common/ptx/ldst_shared.cuh"  // where kNumSoftmaxHeads
 #include "common/regions.cuh"
 
 namespace sm90::backward {
@@ -32,7 +34,11 @@ struct TileScores {
 
   // P is rounded, and the derivative takes the at of S.
   __device__ __forceinline__ void activate(const Params& params, const Coordinates& at) {
+#ifdef kNumSoftmaxHeads
+    // look_ahead() has looked at the mask.
+#else
     if constexpr (Config::kMaskFirst) look_at_mask(at);
+#endif
     add_bias(params, at);
     [[maybe_unused]] float2 factors;  // of the rows of four accumulators
 #pragma unroll
@@ -59,7 +65,11 @@ struct TileScores {
       }
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
+#ifdef kNumSoftmaxHeads
+    // As above.
+#else
     if constexpr (!Config::kMaskFirst) look_at_mask(at);
+#endif
     clear_invalid(weights);
   }
 
@@ -81,7 +91,52 @@ struct TileScores {
     clear_invalid(score_gradients);
   }
 
+#ifdef kNumSoftmaxHeads
+  // Finds what does not follow from S while that is multiplied: registers are free then. `log2_sums`: in shared memory,
+  // of the Q tile's rows.
+  __device__ __forceinline__ void look_ahead(const Coordinates& at, u32 log2_sums) {
+    look_at_mask(at);
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) log2_sums_[i / 4] = of_rows(log2_sums, i);
+  }
+
+  // As activate(), in a head with softmax. dP has begin_gradients() in it by the time its derivative is of use.
+  __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at) {
+    add_bias(params, at);
+    const float scale = softmax_scale(params);
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) {
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) {
+        scores[j] = softmax_exp2<Config>(scores[j] * scale - of_half(log2_sums_[i / 4], j % 2));
+      }
+      weights[i / 2] = pack_pair<Spec::kDtypeBf16>(scores[i], scores[i + 1]);
+      weights[i / 2 + 1] = pack_pair<Spec::kDtypeBf16>(scores[i + 2], scores[i + 3]);
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) scores[j] *= params.alpha;
+    }
+    clear_invalid(weights);
+  }
+
+  // dP is added to the mean of its row, negative, which is 0 in heads without softmax. `means`: as log2_sums.
+  __device__ __forceinline__ void begin_gradients(u32 means) {
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) {
+      const float2 of_pair = of_rows(means, i);
+      gradients[i] = gradients[i + 2] = of_pair.x;
+      gradients[i + 1] = gradients[i + 3] = of_pair.y;
+    }
+  }
+
+#endif
  private:
+#ifdef kNumSoftmaxHeads
+  // Numbers of the two rows of accumulators i to i + 3.
+  static __device__ __forceinline__ float2 of_rows(u32 numbers, int i) {
+    return ld_shared_float2(numbers + (2 * i + static_cast<int>(threadIdx.x) % 4 * 2) * sizeof(float));
+  }
+
+#endif
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
     return {q_row(at) + i / 4 * 8 + (i & 1),
@@ -102,7 +157,14 @@ struct TileScores {
     int column = thread_column(at), row = q_row(at);
     asm volatile("" : "+r"(column), "+r"(row));
     mask_ = FragmentMask<kScores>([&](int half, int further) {
+#ifdef kNumSoftmaxHeads
+      // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their
+      // P is infinite. A tile that has some of them is not full.
+      const u32 seen = mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+      return column + 8 * half < at.tile.rows ? seen : 0u;
+#else
       return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+#endif
     });
   }
 #endif
@@ -142,6 +204,9 @@ struct TileScores {
   }
 
   FragmentMask<kScores> mask_;  // of the accumulators of S and dP
+#ifdef kNumSoftmaxHeads
+  float2 log2_sums_[kScores / 4];
+#endif
 };
 
 }  // namespace sm90::backward

@@ -149,7 +149,7 @@ Constants Sm90BackwardTwopass::constants(const Spec& spec, const Config& config)
 
 std::string Sm90BackwardTwopass::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
-  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever);
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever, sm90::Accumulate::kNever);
 }
 
 }  // namespace

@@ -98,9 +98,9 @@ std::string print_wgmma(const std::string& name, const WgmmaProduct& product) {
       fmt::arg("flag_input", argument ? ", \"r\"(static_cast<int>(accumulate))" : ""));
 }
 
-std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config,
-                                    Accumulate scores) {
-  const auto lines_product = [&](const char* name, int64_t width) {
+std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config, Accumulate scores,
+                                    Accumulate gradients) {
+  const auto lines_product = [&](const char* name, int64_t width, Accumulate accumulate) {
     return print_wgmma(name, {.dtype = params.dtype,
                               .n = config.block_n,
                               .k = width,
@@ -108,16 +108,16 @@ std::string print_backward_products(const HstuAttentionParams& params, const Att
                               .a_rows = config.block_m,
                               .transpose_b = false,
                               .b_rows = config.block_n,
-                              .accumulate = scores});
+                              .accumulate = accumulate});
   };
   const auto sum = [&](const char* name, int64_t width) {
     return print_wgmma(name, {.dtype = params.dtype, .n = width, .k = config.block_n, .a = OperandA::kRegisters});
   };
-  const std::string gradients = params.hidden_dim == params.attn_dim
-                                    ? "using GradientProduct = ScoreProduct;\n"
-                                    : lines_product("GradientProduct", params.hidden_dim);
-  return lines_product("ScoreProduct", params.attn_dim) + "\n" + gradients + "\n" + sum("FirstSum", params.attn_dim) +
-         "\n" + sum("SecondSum", params.hidden_dim);
+  const std::string gradient_product = params.hidden_dim == params.attn_dim && scores == gradients
+                                           ? "using GradientProduct = ScoreProduct;\n"
+                                           : lines_product("GradientProduct", params.hidden_dim, gradients);
+  return lines_product("ScoreProduct", params.attn_dim, scores) + "\n" + gradient_product + "\n" +
+         sum("FirstSum", params.attn_dim) + "\n" + sum("SecondSum", params.hidden_dim);
 }
 
 }  // namespace hstujit::sm90

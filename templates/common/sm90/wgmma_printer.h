@@ -37,8 +37,8 @@ struct WgmmaProduct {
 std::string print_wgmma(const std::string& name, const WgmmaProduct& product);
 
 // Prints the products that both templates of the backward direction have: ScoreProduct, S; GradientProduct, dP;
-// FirstSum, dq or dk; SecondSum, dv. `scores`: kFresh or kNever, of S and dP.
-std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config,
-                                    Accumulate scores);
+// FirstSum, dq or dk; SecondSum, dv. `scores`, `gradients`: of S and dP.
+std::string print_backward_products(const HstuAttentionParams& params, const AttentionConfig& config, Accumulate scores,
+                                    Accumulate gradients);
 
 }  // namespace hstujit::sm90

@@ -47,8 +47,9 @@ TEST_F(CompiledSoftmax, OfEveryTypeAndWidth) {
       }
     }
   }
-  EXPECT_EQ(skeletons_, (std::set<std::string>{"attention/sm80_backward", "attention/sm80_forward",
-                                               "attention/sm90_backward_twopass", "attention/sm90_forward"}));
+  EXPECT_EQ(skeletons_,
+            (std::set<std::string>{"attention/sm80_backward", "attention/sm80_forward", "attention/sm90_backward_fused",
+                                   "attention/sm90_backward_twopass", "attention/sm90_forward"}));
 }
 
 TEST_F(CompiledSoftmax, OfMasksAndOperands) {

@@ -149,10 +149,17 @@ void move_behind_another(LaunchPlan& plan) {
 void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan) {
   if (!spec.params().has_softmax()) return;
   add_operands(spec, plan);
+  add_softmax_rows(spec, {kTileSize, kThreads, 0, kResidentBlocks}, plan);
+}
+
+void add_softmax_rows(const AttentionSpec& spec, const SoftmaxRowsKernel& kernel, LaunchPlan& plan) {
   move_behind_another(plan);
+  plan.threads = kernel.threads;
+  plan.shared_memory = kernel.shared_memory;
+  plan.resident_blocks = kernel.resident_blocks;
   const Signature signature = spec.signature(Direction::kBackward);
   const GridFactor heads = constant_factor(spec.params().num_softmax_heads);
-  plan.grid = {batch_factor(signature), heads, scalar_factor(find_argument(signature, "max_seq_len"), kTileSize)};
+  plan.grid = {batch_factor(signature), heads, scalar_factor(find_argument(signature, "max_seq_len"), kernel.rows)};
   const GridFactor bytes = constant_factor(2 * static_cast<int64_t>(sizeof(float)));
   add_workspace_region("softmax_rows", "float2*", {{size_factor(signature, "q"), heads, bytes}, false}, plan);
 }

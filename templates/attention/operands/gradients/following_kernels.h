@@ -14,6 +14,15 @@ namespace hstujit {
 // attention_gradients() of the template then.
 void add_softmax_rows(const AttentionSpec& spec, LaunchPlan& plan);
 
+// The same of another kernel that leaves the same: one CTA for so many rows of a (sequence, head).
+struct SoftmaxRowsKernel {
+  int64_t rows;
+  int threads;
+  int64_t shared_memory;
+  int resident_blocks;
+};
+void add_softmax_rows(const AttentionSpec& spec, const SoftmaxRowsKernel& kernel, LaunchPlan& plan);
+
 // The same of interval_bounds.cuh where launches take attn_func. Called when the plan has everything else.
 void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchPlan& plan);
 
