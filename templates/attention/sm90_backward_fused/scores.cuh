@@ -150,6 +150,19 @@ struct TileScores {
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
 #ifdef kAttnFunc
   __device__ __forceinline__ void look_at_mask(const Coordinates&) {}  // look_ahead() has
+#elifdef kNumSoftmaxHeads
+  // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their P is
+  // infinite. A tile that has some of them is not full.
+  __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
+    mask_ = {};
+    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
+    int column = thread_column(at), row = q_row(at);
+    asm volatile("" : "+r"(column), "+r"(row));
+    mask_ = FragmentMask<kScores>([&](int half, int further) {
+      const u32 seen = mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+      return column + 8 * half < at.tile.rows ? seen : 0u;
+    });
+  }
 #else
   __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
     mask_ = {};
@@ -157,14 +170,7 @@ struct TileScores {
     int column = thread_column(at), row = q_row(at);
     asm volatile("" : "+r"(column), "+r"(row));
     mask_ = FragmentMask<kScores>([&](int half, int further) {
-#ifdef kNumSoftmaxHeads
-      // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their
-      // P is infinite. A tile that has some of them is not full.
-      const u32 seen = mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
-      return column + 8 * half < at.tile.rows ? seen : 0u;
-#else
       return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
-#endif
     });
   }
 #endif
