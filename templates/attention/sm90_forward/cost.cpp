@@ -64,16 +64,31 @@ double share_of_own_work(const HstuAttentionParams& params, const AttentionConfi
   return std::min(1.0, own / score_work(params));
 }
 
+// What a warpgroup waits for the bias of a KV tile: little where that is on its way while the product runs, else once
+// for each 16 columns. Found by two keys alone (docs/journal.md, entry 86).
+double bias_wait(const HstuAttentionParams& params, const Resources& resources, int64_t block_n) {
+  constexpr double kAhead = 600, kWait = 700;
+  if (!params.has_bias()) return 0;
+  return resources.bias_ahead ? kAhead : kWait * static_cast<double>(block_n) / 16;
+}
+
+// Transactions of its loads, which all warpgroups share.
+double bias_loads(const HstuAttentionParams& params, int64_t block_n) {
+  constexpr double kColumn = 8;
+  return params.has_bias() ? kColumn * static_cast<double>(block_n) : 0;
+}
+
 TileCost tile_cost(const HstuAttentionParams& params, const AttentionConfig& config, const Resources& resources,
                    int64_t batch, const ForwardCosts& costs) {
   const auto consumers = static_cast<double>(config.consumers);
   const auto resident = timed_resident_ctas(config);
   const auto [tensor, all] = kv_tile_work(params, config.block_n);
   const double activation = all * share_of_own_work(params, config);
-  const double chain = costs.chain * (tensor + activation);
+  const double chain = costs.chain * (tensor + activation) + bias_wait(params, resources, config.block_n);
 
   // The slowest of a warpgroup's own chain of steps, which others fill up, and of the units that all of them share.
-  double kv_tile = std::max({chain / (consumers * resident), tensor, costs.activation * activation});
+  double kv_tile = std::max(
+      {chain / (consumers * resident), tensor, costs.activation * activation, bias_loads(params, config.block_n)});
   if (config.stages == 2) kv_tile *= costs.two_stages;
   kv_tile += costs.kv_tile;
   double tile = costs.tile;
