@@ -80,7 +80,7 @@ def main():
     options = parser.parse_args()
     report, agreement = report_alone(), Agreement()
     write_report(report, [time_cell(name, options, agreement) for name in options.cell or CELLS])
-    return 1 if agreement.failures else 0
+    return agreement.exit_code()
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ __device__ __forceinline__ void zero_tail_rows(Shared<Config>& shared, int stage
 #ifdef RowScoreProduct
 // Arrivals for a moving tile: of its loads and, in the kernel with a tail warp, of that for the statistics of its rows.
 template <class Config>
-constexpr int kMovingArrivals = kOperands + kTailWarp<Config>;
+constexpr int kMovingArrivals = kOperands + (kTailWarp<Config> ? kArrivalsPerWarp<Config::kLanesArrive> : 0);
 
 #endif
 // Arrivals of all consumer warps.

@@ -44,8 +44,7 @@ __device__ void follow_q_tiles(FusedShared<Config>& shared, const Params& params
       if (leader) mbarrier_arrive(shared_address(&shared.moving_full[stage]));
       release_warp<Config::kLanesArrive>(shared.tail_empty);
     }
-    __syncwarp();
-    if (leader) mbarrier_arrive(shared_address(&shared.moving_full[stage]));
+    release_warp<Config::kLanesArrive>(shared.moving_full[stage]);
     pipeline.advance();
   }
 }
