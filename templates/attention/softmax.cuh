@@ -103,10 +103,12 @@ class SoftmaxRows {
   const int rows_;
 };
 
-// P and dS, with the factor alpha, of a product of q and k and of dP.
+// P and dS, with the factor alpha, of a product of q and k and of dP. P of a pair is at most 1. A tile may have columns
+// past the sequence's end, which are zero: where S of a row is far below 0 throughout, theirs would be infinite.
 template <class Config, class Params>
 __device__ __forceinline__ void softmax_gradient(float product, const RowStatistics& row, const Params& params,
                                                  float& weight, float& gradient) {
-  weight = softmax_exp2<Config>(product * softmax_scale(params) - row.log2_sum);
+  const float power = product * softmax_scale(params) - row.log2_sum;
+  weight = softmax_exp2<Config>(power > 0.0f ? 0.0f : power);  // NaN stays
   gradient = weight * (gradient - row.mean) * params.alpha;
 }

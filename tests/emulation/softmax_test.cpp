@@ -129,17 +129,19 @@ TEST(EmulatedSoftmax, RowStatisticsOfSeveralTiles) {
 }
 
 // Columns past a sequence's end are zero, and S of its rows far below that: P would be infinite there.
-TEST(EmulatedSoftmax, FusedBackwardOfLargeNegativeScores) {
+TEST(EmulatedSoftmax, BackwardOfLargeNegativeScores) {
   const Lengths lengths{.rows = {70}, .num_targets = {}, .max_seq_len = 70};
   const Json json = with(base(), {{"num_softmax_heads", 2}, {"causal", false}});
-  for (const char* schedule : {"persistent", "semaphore", "per_sequence"}) {
-    const Case kernel(json, Direction::kBackward, fused(2, 2, schedule), lengths);
+  for (const KernelConfig& config :
+       {fused(2, 2, "persistent"), fused(2, 2, "semaphore"), fused(2, 2, "per_sequence"),
+        hopper_tile("sm90_backward_twopass", 2, 64, 2, "persistent"), ampere_tile(32, 2, 16, 2)}) {
+    const Case kernel(json, Direction::kBackward, config, lengths);
     HostCall call = kernel.call();
     const auto large = [](double x) { return 16 + std::round(8 * std::fabs(x)) / 8; };  // as 16 bits have it
     for (double& x : call.inputs()[0].tensor.reals) x = large(x);
     for (double& x : call.inputs()[1].tensor.reals) x = -large(x);
     kernel.launch(call, 1);
-    EXPECT_EQ(call.mistakes(), "") << schedule;
+    EXPECT_EQ(call.mistakes(), "") << describe(config);
   }
 }
 
