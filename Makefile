@@ -18,11 +18,12 @@ installation: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --target hstujit_installation --parallel $(JOBS)
 
-# All tests, or those with one of the labels of cmake/testing.cmake: LABEL=threads. EXCLUDE: names that are left out.
+# All tests, or those with one of the labels of cmake/testing.cmake: LABEL=threads. WITHOUT: a label that is left out,
+# EXCLUDE: names that are.
 test: deps
 	cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(LABEL:%=--target hstujit_tests_%)
-	ctest --preset $(PRESET) --parallel $(JOBS) $(LABEL:%=--label-regex %) $(EXCLUDE:%=--exclude-regex '%')
+	ctest --preset $(PRESET) --parallel $(JOBS) $(LABEL:%=--label-regex %) $(WITHOUT:%=--label-exclude %) $(EXCLUDE:%=--exclude-regex '%')
 
 # Installs and builds by itself, then shows everything that this machine can do, in a cache of its own.
 demo:
