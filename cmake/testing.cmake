@@ -1,5 +1,5 @@
 # hstujit_test(NAME name SOURCES ... [APART sources] [DEPS shorts] [LIBS targets]
-#              [LABELS cpu|gpu|stress|perf|fuzz|memory|threads|objects ...] [TIMEOUT seconds]
+#              [LABELS cpu|gpu|stress|fuzz|memory|threads|objects ...] [TIMEOUT seconds]
 #              [ENVIRONMENT NAME=value ...] [DEPENDS targets] [MLIR] [NO_MAIN] [EMULATES])
 #
 # One GoogleTest binary test_<name>; each of its tests becomes a ctest test, of at most TIMEOUT seconds, 300 if not said;
