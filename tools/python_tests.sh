@@ -36,20 +36,24 @@ export HSTUJIT_TEST_TORCH=1 HSTUJIT_PREFIX=$build/wheel-prefix HSTUJIT_WHEELS=$w
 export HSTUJIT_FAKE_CUDA=$build/test_libraries/libhstujit_fake_cuda.so
 export HSTUJIT_FAKE_TORCH=$build/test_libraries/libhstujit_fake_torch.so
 export HSTUJIT_FAKE_COMPILER=$build/test_libraries/libhstujit_fake_compiler.so
-# Runs the tests that take longest beside all others: each process is one thread for most of its time.
+# Three processes at a time, each one thread for most of its time: the tests that take longest, and two halves of the
+# others.
 longest=(torch_ranker torch_operators torch_compile torch_dropout torch_native torch_stu_instances torch_stu
   torch_public_layer)
 mapfile -t others < <(find tests/python -maxdepth 1 -name 'test_*.py' -printf '%f\n' | sed 's/^test_//; s/\.py$//' | sort |
   grep -vxF "$(printf '%s\n' pip "${longest[@]}")")
+half=$((${#others[@]} / 2))
 run() { "$environment/bin/python" tests/python/run.py "$@"; }
-beside=$build/python-tests.log
-run "${others[@]}" >"$beside" 2>&1 &
-process=$!
+run "${others[@]:0:half}" >"$build/python-tests-1.log" 2>&1 &
+first=$!
+run "${others[@]:half}" >"$build/python-tests-2.log" 2>&1 &
+second=$!
 code=0
 run "${longest[@]}" || code=$?
-wait "$process" || code=$?
+wait "$first" || code=$?
+wait "$second" || code=$?
 echo "==== the others"
-cat "$beside"
+cat "$build"/python-tests-[12].log
 if [ "${2:-}" = --all ]; then
   echo "==== pip install"
   run pip || code=$?
