@@ -35,7 +35,7 @@ struct RowsView : sm90::RowsView {
 // The mask as a tile of columns sees it, which walks Q tiles.
 struct ColumnsView {
 #ifdef kAttnFunc
-  // Each lane has a Q tile of its own, whose bounds are in memory.
+  // Stands in place of range() and tile(): each lane has a Q tile of its own, whose bounds are in memory.
   template <class Config>
   class Bounds {
    public:
@@ -58,25 +58,19 @@ struct ColumnsView {
     const Sequence& sequence_;
     const int column0_;
   };
-#elifdef RowScoreProduct
-  static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
-    mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
-  }
-  // Consumers look at each pair where the sequence ends within a warpgroup's columns.
-  static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
-                                              bool& visible) {
-    mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
-    full = full && c1 - c0 == kWarpgroupRows - 1;
-  }
-#else
-  static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
-    mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
-  }
-  static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
-                                              bool& visible) {
-    mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
-  }
+
 #endif
+  static __device__ __forceinline__ void range(int c0, int c1, const Sequence& sequence, int& begin, int& end) {
+    mask_rows(c0, c1, sequence.rows, sequence.targets, begin, end);
+  }
+  static __device__ __forceinline__ void tile(int c0, int c1, int r0, int r1, const Sequence& sequence, bool& full,
+                                              bool& visible) {
+    mask_tile(r0, min(r1, sequence.rows - 1), c0, c1, sequence.rows, sequence.targets, full, visible);
+#ifdef RowScoreProduct
+    // Consumers look at each pair where the sequence ends within a warpgroup's columns.
+    full = full && c1 - c0 == kWarpgroupRows - 1;
+#endif
+  }
 };
 
 template <class Config, Role kRole, bool kFixed = kFixedOrder<Config>>

@@ -182,7 +182,7 @@ class RowStatisticsConsumer {
   const int warpgroup_;
   float scores_[kScores];     // S
   float gradients_[kScores];  // dP
-  // Of this thread's columns of its two rows; sums are relative to the largest S.
+  // Largest S and sums over this thread's columns, of each of its two rows; sums are relative to the largest S.
   float largest_[2] = {negative_infinity(), negative_infinity()};
   float sums_[2] = {0.0f, 0.0f}, products_[2] = {0.0f, 0.0f};
 };

@@ -36,6 +36,8 @@ struct TileScores {
   __device__ __forceinline__ void activate(const Params& params, const Coordinates& at) {
 #ifdef kNumSoftmaxHeads
     // look_ahead() has looked at the mask.
+#elifdef kAttnFunc
+    // look_ahead() has.
 #else
     if constexpr (Config::kMaskFirst) look_at_mask(at);
 #endif
@@ -66,6 +68,8 @@ struct TileScores {
       weights[i / 2] = pack_pair<Spec::kDtypeBf16>(y[0], y[1]);
     }
 #ifdef kNumSoftmaxHeads
+    // As above.
+#elifdef kAttnFunc
     // As above.
 #else
     if constexpr (!Config::kMaskFirst) look_at_mask(at);
@@ -148,32 +152,22 @@ struct TileScores {
   }
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.
-#ifdef kAttnFunc
-  __device__ __forceinline__ void look_at_mask(const Coordinates&) {}  // look_ahead() has
-#elifdef kNumSoftmaxHeads
-  // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their P is
-  // infinite. A tile that has some of them is not full.
   __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
     mask_ = {};
     if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
     int column = thread_column(at), row = q_row(at);
     asm volatile("" : "+r"(column), "+r"(row));
     mask_ = FragmentMask<kScores>([&](int half, int further) {
+#ifdef kNumSoftmaxHeads
+      // Columns past the sequence's end, whose S is 0, are not valid: where S of a row is far below 0 throughout, their
+      // P is infinite. A tile that has some of them is not full.
       const u32 seen = mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
       return column + 8 * half < at.tile.rows ? seen : 0u;
-    });
-  }
 #else
-  __device__ __forceinline__ void look_at_mask(const Coordinates& at) {
-    mask_ = {};
-    if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
-    int column = thread_column(at), row = q_row(at);
-    asm volatile("" : "+r"(column), "+r"(row));
-    mask_ = FragmentMask<kScores>([&](int half, int further) {
       return mask_column_bits(column + 8 * half, row + further, at.tile.rows, at.tile.targets);
+#endif
     });
   }
-#endif
 
   // First of this thread's columns of the tile, within the sequence.
   static __device__ __forceinline__ int thread_column(const Coordinates& at) {

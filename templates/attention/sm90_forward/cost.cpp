@@ -64,8 +64,8 @@ double share_of_own_work(const HstuAttentionParams& params, const AttentionConfi
   return std::min(1.0, own / score_work(params));
 }
 
-// What a warpgroup waits for the bias of a KV tile: little where that is on its way while the product runs, else once
-// for each 16 columns. Found by two keys alone (docs/journal.md, entry 86).
+// Time that a warpgroup waits for the bias of a KV tile: little where that is on its way while the product runs, else
+// once for each 16 columns. Found by two keys alone (docs/journal.md, entry 86).
 double bias_wait(const HstuAttentionParams& params, const Resources& resources, int64_t block_n) {
   constexpr double kAhead = 2000, kWait = 700;
   if (!params.has_bias()) return 0;

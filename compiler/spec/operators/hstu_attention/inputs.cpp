@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/spec/operators/hstu_attention/attention_reference.h"
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
@@ -70,14 +71,15 @@ HostTensor offsets_tensor(const std::vector<int64_t>& rows) {
 
 // Intervals of a row that sees columns of a sequence of n rows, in the manner that `bits` chooses: semi-local, causal,
 // anything at all, nothing, everything, short pieces. Long sequences, which times are of, are semi-local, as in models
-// that have such tensors, and as work is counted (mask_expression.cpp).
+// that have such tensors, and as work is counted (mask_expression.h).
 void draw_intervals(std::vector<int64_t>& ends, int64_t row, int64_t n, uint64_t bits, uint64_t seed) {
   constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
   const auto below = [&](size_t number, int64_t limit) {
     return static_cast<int64_t>(mix_bits(seed + number) % static_cast<uint64_t>(std::max<int64_t>(limit, 1)));
   };
-  constexpr int64_t kLong = 1500, kLocal = 512, kLeading = 64;
-  const int64_t local = std::min(1 + n / 8, kLocal), leading = std::min(n / 10, kLeading);
+  constexpr int64_t kLong = 1500;
+  const int64_t local = std::min(1 + n / 8, AssumedIntervals::kLocal),
+                leading = std::min(n / 10, AssumedIntervals::kFirst);
   const uint64_t manner = n < kLong ? bits % 8 : 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     const bool begins = i % 2 == 1;

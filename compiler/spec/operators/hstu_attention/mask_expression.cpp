@@ -1,5 +1,8 @@
 #include "compiler/spec/operators/hstu_attention/mask_expression.h"
 
+#include <fmt/format.h>
+
+#include <string>
 #include <utility>
 
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
@@ -7,9 +10,6 @@
 namespace hstujit {
 
 namespace {
-
-// Stands for the intervals of attn_func, which a launch alone knows, where work and tiles are counted.
-constexpr std::string_view kAssumedMask = "col <= row and (col < 64 or row - col < 512)";
 
 // docs/ops-attention.md defines the mask by clipped ids. Here it is written in rows and columns, which gives the same
 // answers for 0 <= t <= n and folds and inverts better. With h = n - t, c contextual rows, max_id as on that page:
@@ -112,6 +112,10 @@ class MaskBuilder {
   Term causal_, has_targets_, context_, has_context_, history_end_, column_in_history_, row_in_history_;
 };
 
+std::string assumed_mask() {
+  return fmt::format("col <= row and (col < {} or row - col < {})", AssumedIntervals::kFirst, AssumedIntervals::kLocal);
+}
+
 }  // namespace
 
 const Expression& attention_mask() {
@@ -121,7 +125,7 @@ const Expression& attention_mask() {
 
 Expression mask_of(const HstuAttentionParams& params) {
   if (!params.has_own_mask() && !params.has_intervals()) return attention_mask();
-  Expression own = parse_mask(params.has_intervals() ? kAssumedMask : params.mask).value();
+  Expression own = parse_mask(params.has_intervals() ? assumed_mask() : params.mask).value();
   const Term root = {own.root()};
   ExpressionBuilder ops(std::move(own));
   const Term within = ops.lt(ops.number("column"), ops.number("n"));

@@ -11,8 +11,14 @@ namespace hstujit {
 // numbers of a mask under the names of HstuAttentionParams.
 const Expression& attention_mask();
 
+// Semi-local attention that stands for the intervals of attn_func, which a launch alone knows, where work and tiles are
+// counted and inputs are drawn: a row sees the first columns, and so many up to its own.
+struct AssumedIntervals {
+  static constexpr int64_t kFirst = 64, kLocal = 512;
+};
+
 // The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence. With
-// attn_func it is a semi-local mask, which counts of work and tiles assume: models take such tensors for it.
+// attn_func it is that of AssumedIntervals: models take such tensors for it.
 Expression mask_of(const HstuAttentionParams& params);
 
 }  // namespace hstujit
