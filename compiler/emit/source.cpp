@@ -117,10 +117,14 @@ Status check_accepted(const Skeleton& skeleton, const OpSpec& spec, Direction di
 }
 
 // Names of the constants that an instance has at most: parts of templates are for instances that have one of them.
-template <typename Fields>
-std::string constant_names(const Fields& parameters) {
+std::string constant_names(const nlohmann::ordered_json& fields) {
   std::string names;
-  for (const auto& [field, value] : parameters.items()) names += constant_name(field) + " ";
+  for (const auto& [field, value] : fields.items()) names += constant_name(field) + " ";
+  return names;
+}
+std::string constant_names(const Constants& constants) {
+  std::string names;
+  for (const auto& [field, value] : constants) names += constant_name(field) + " ";
   return names;
 }
 
@@ -144,11 +148,13 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   HSTUJIT_ASSIGN_OR_RETURN(const FamilyText own, print_family(module, spec, direction, activation));
   const std::string& body = own.body;
   const nlohmann::ordered_json parameters = spec.to_json();
+  const Constants derived = skeleton.constants(spec, config);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad " + body));
-  HSTUJIT_ASSIGN_OR_RETURN(const FlatTemplate flat,
-                           flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
-                                            wrappers + "\n" + constant_names(parameters) +
-                                                constant_names(*parse_json(key_text(config))) + body + scores));
+  HSTUJIT_ASSIGN_OR_RETURN(
+      const FlatTemplate flat,
+      flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
+                       wrappers + "\n" + constant_names(parameters) + constant_names(*parse_json(key_text(config))) +
+                           constant_names(derived) + body + scores));
   const std::string template_text = wrappers + "\n" + flat.own;
   HSTUJIT_ASSIGN_OR_RETURN(const std::string regions, print_regions(module, activation, template_text + body));
   const std::string user = own.members + regions + body + template_text;
@@ -158,7 +164,7 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   kernel.source = header(spec, direction, config, device);
   kernel.source += flat.common;
   kernel.source += "// ---- generated\n" + constants + "\n";
-  kernel.source += print_config(config, skeleton.constants(spec, config), user) + "\n";
+  kernel.source += print_config(config, derived, user) + "\n";
   if (!wrappers.empty()) kernel.source += wrappers + "\n";
   kernel.source += print_params(kernel.plan.slots) + "\n";
   kernel.source += regions + body;

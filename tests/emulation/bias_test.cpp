@@ -124,6 +124,14 @@ TEST(EmulatedBias, HopperBackwardFused) {
   check(kBoth, Direction::kBackward, hopper_tile("sm90_backward_fused", 2, 64, 2, "per_sequence"), 200);
 }
 
+// CTAs with other columns, tiles that nobody sees among others, and chunks that are not full.
+TEST(EmulatedBias, HopperGradientsOfManyColumns) {
+  check(with(kShared, {{"attn_dim", 72}, {"hidden_dim", 136}, {"max_attn_len", 40}}), Direction::kBackward,
+        hopper_tile("sm90_backward_twopass", 2, 64, 2), 600);
+  check(with(kOwn, {{"adds_gradients", true}}), Direction::kBackward,
+        hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent"), 520);
+}
+
 // Widths of several chunks, and of chunks that are not full.
 TEST(EmulatedBias, GradientsOfEveryWidth) {
   const auto check_width = [](const Json& type, int attn, int hidden) {

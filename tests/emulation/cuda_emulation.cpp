@@ -43,8 +43,7 @@ constexpr unsigned kLanes = 32;
 struct Copy {
   unsigned destination;
   const void* source;
-  size_t bytes;
-  bool valid;
+  size_t bytes, present;
 };
 
 // Where threads meet: the last one to come lets all of them go on.
@@ -341,10 +340,10 @@ void check_aligned(const void* address, size_t bytes) {
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0) fail("an access is not aligned");
 }
 
-void copy_async(unsigned destination, const void* source, size_t bytes, bool valid) {
+void copy_async(unsigned destination, const void* source, size_t bytes, size_t present) {
   shared_at(destination, bytes);
   if (reinterpret_cast<uintptr_t>(source) % bytes != 0) fail("cp.async: the source is not aligned");
-  self().uncommitted.push_back({destination, source, bytes, valid});
+  self().uncommitted.push_back({destination, source, bytes, present});
 }
 
 void commit_copies() {
@@ -356,11 +355,8 @@ void wait_copies(size_t pending) {
   for (; self().groups.size() > pending; self().groups.pop_front()) {
     for (const Copy& copy : self().groups.front()) {
       unsigned char* to = shared_at(copy.destination, copy.bytes);
-      if (copy.valid) {
-        std::memcpy(to, copy.source, copy.bytes);
-      } else {
-        std::memset(to, 0, copy.bytes);
-      }
+      std::memcpy(to, copy.source, copy.present);
+      std::memset(to + copy.present, 0, copy.bytes - copy.present);
     }
   }
 }

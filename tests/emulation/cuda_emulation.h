@@ -95,7 +95,7 @@ unsigned char* shared_at(unsigned address, size_t bytes);
 unsigned char* cluster_at(unsigned address, size_t bytes);
 // Fails unless an access of so many bytes may be there.
 void check_aligned(const void* address, size_t bytes);
-void copy_async(unsigned destination, const void* source, size_t bytes, bool valid);
+void copy_async(unsigned destination, const void* source, size_t bytes, size_t present);  // the others become 0
 void commit_copies();
 void wait_copies(size_t pending);
 
@@ -211,7 +211,9 @@ using std::min;
 #define pack_pair ptx_pack_pair
 #define stage_fragment ptx_stage_fragment
 #define cp_async ptx_cp_async
+#define cp_async_arrive ptx_cp_async_arrive
 #define cp_async_commit_group ptx_cp_async_commit_group
+#define cp_async_first_bytes ptx_cp_async_first_bytes
 #define cp_async_wait_group ptx_cp_async_wait_group
 #define ld_shared_u32 ptx_ld_shared_u32
 #define ld_shared_float2 ptx_ld_shared_float2
@@ -243,6 +245,7 @@ using std::min;
 #include "common/math.cuh"
 #include "common/philox.cuh"
 #include "common/ptx/cp_async.cuh"
+#include "common/ptx/cp_async_arrive.cuh"
 #include "common/ptx/fma_x2.cuh"
 #include "common/ptx/ld_global.cuh"
 #include "common/ptx/ldst_shared.cuh"
@@ -259,7 +262,9 @@ using std::min;
 #undef pack_pair
 #undef stage_fragment
 #undef cp_async
+#undef cp_async_arrive
 #undef cp_async_commit_group
+#undef cp_async_first_bytes
 #undef cp_async_wait_group
 #undef ld_shared_u32
 #undef ld_shared_float2
@@ -381,7 +386,10 @@ inline float min_nan(float a, float b) { return a != a || a < b ? a : b; }
 
 template <int kBytes>
 void cp_async(u32 destination, const void* source, bool valid) {
-  emulation::copy_async(destination, source, kBytes, valid);
+  emulation::copy_async(destination, source, kBytes, valid ? kBytes : 0);
+}
+inline void cp_async_first_bytes(u32 destination, const void* source, u32 bytes) {
+  emulation::copy_async(destination, source, 16, bytes);
 }
 inline void cp_async_commit_group() { emulation::commit_copies(); }
 template <int kPending>

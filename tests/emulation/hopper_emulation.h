@@ -120,6 +120,11 @@ inline void mbarrier_arrive_expect_tx_by_warp(u32 barrier, u32 bytes) {
   if (threadIdx.x % 32 == 0) emulation::arrive(barrier, bytes);
 }
 inline void mbarrier_arrive(u32 barrier) { emulation::arrive(barrier, 0); }
+inline void cp_async_arrive(u32 barrier) {
+  emulation::commit_copies();
+  emulation::wait_copies(0);
+  emulation::arrive(barrier, 0);
+}
 inline void mbarrier_arrive_cluster(u32 barrier) { emulation::arrive_at_cluster(barrier); }
 inline void mbarrier_wait(u32 barrier, u32 phase) { emulation::wait_barrier(barrier, phase); }
 inline void st_async_float4(u32 address, const float4& value, u32 barrier) {

@@ -110,7 +110,7 @@ LaunchPlan Sm80Backward::launch_plan(const Spec& spec, const Config& config, con
   roles.constant = resources.roles;
   plan.grid.push_back(roles);
   add_softmax_rows(spec, plan);
-  add_gradient_kernels(spec, device, 0, plan);
+  add_gradient_kernels(spec, device, {}, plan);
   return plan;
 }
 

@@ -121,12 +121,12 @@ class Producer {
 
   // Tells the consumers, and the tail warp, that there is nothing more.
   __device__ __forceinline__ void finish() {
-#ifdef RowScoreProduct
+#ifdef kQTileWarp
     const int s = moving_.stage();
     mbarrier_wait(shared_address(&shared_.moving_empty[s]), moving_.phase() ^ 1);
     if (leader_) {
-      shared_.statistics_rows[s].rows = 0;
-      mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+      shared_.followed_tile[s].rows = 0;
+      mbarrier_arrive(shared_address(&shared_.q_tile_asked[s]));
     }
 #endif
     mbarrier_wait(shared_address(&shared_.stationary_empty[stationary_.stage()]), stationary_.phase() ^ 1);
@@ -147,6 +147,10 @@ class Producer {
   template <Role kRole>
   __device__ __forceinline__ void load_tile(const Tile& tile, const Sequence& sequence, int first, bool has_work) {
     const int s = stationary_.stage();
+#ifdef kBiasInShared
+    sequence_ = tile.sequence;
+    column0_ = first;
+#endif
     mbarrier_wait(shared_address(&shared_.stationary_empty[s]), stationary_.phase() ^ 1);
     if (leader_) {
       shared_.stationary_state[s] = stationary_;
@@ -200,10 +204,10 @@ class Producer {
         load_pair<Config::kBlockN>(first, params_.q_moving_map, params_.q_tail_map, second, params_.dout_moving_map,
                                    params_.dout_tail_map, full, head, row, rows);
       }
-#ifdef RowScoreProduct
+#ifdef kQTileWarp
       if constexpr (kRole == Role::kColumns) {
-        shared_.statistics_rows[s] = {row, rows, head};
-        mbarrier_arrive(shared_address(&shared_.statistics_asked[s]));
+        follow(shared_.followed_tile[s], row, rows, head, moving_tile.row0);
+        mbarrier_arrive(shared_address(&shared_.q_tile_asked[s]));
       }
 #endif
     }
@@ -211,6 +215,15 @@ class Producer {
     moving_.advance();
   }
 
+#ifdef kBiasInShared
+  __device__ __forceinline__ void follow(FollowedTile& tile, int row, int rows, int head, int row0) const {
+    tile = {row, rows, head, sequence_, row0, column0_};
+  }
+#elifdef kQTileWarp
+  static __device__ __forceinline__ void follow(FollowedTile& tile, int row, int rows, int head, int) {
+    tile = {row, rows, head};
+  }
+#endif
   // Boxes of kRows rows, or tail boxes of those that the sequence has.
   template <int kRows>
   __device__ __forceinline__ void load_pair(u32 first, const TensorMap& first_map, const TensorMap& first_pieces,
@@ -233,6 +246,9 @@ class Producer {
   const bool leader_;
   PipelineState<Config::kStationaryStages> stationary_;
   PipelineState<Config::kStages> moving_;
+#ifdef kBiasInShared
+  int sequence_, column0_;  // of the stationary tile
+#endif
 };
 
 // Zeroes what moving tiles hold past their sequence's end. One warp.

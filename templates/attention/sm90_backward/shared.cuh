@@ -1,5 +1,6 @@
 // Attention backward on Hopper: the shared memory of a CTA, and the roles of a tile.
 #pragma once
+#include "attention/sm90_backward/followed_tile.cuh"  // where kQTileWarp
 #include "attention/sm90_forward/shared.cuh"
 #include "common/ptx/barrier.cuh"
 
@@ -115,10 +116,10 @@ __device__ __forceinline__ void zero_tail_rows(Shared<Config>& shared, int stage
   zero_operand_rows<Config::kPvTiles, Config::kBlockN>(shared.moving_second[stage], first_row, thread, threads);
 }
 
-#ifdef RowScoreProduct
-// Arrivals for a moving tile: of its loads and, in the kernel with a tail warp, of that for the statistics of its rows.
+#ifdef kQTileWarp
+// Arrivals for a moving tile: of its loads and, in the kernel with a tail warp, of that warp.
 template <class Config>
-constexpr int kMovingArrivals = kOperands + (kTailWarp<Config> ? kArrivalsPerWarp<Config::kLanesArrive> : 0);
+constexpr int kMovingArrivals = kOperands + (kTailWarp<Config> ? kFollowerArrivals<Config> : 0);
 
 #endif
 // Arrivals of all consumer warps.
@@ -137,7 +138,7 @@ __device__ __forceinline__ void init_barriers(Shared<Config>& shared) {
     mbarrier_init(shared_address(&shared.stationary_staged[i]), kReleases);
   }
   for (int i = 0; i < Config::kStages; ++i) {
-#ifdef RowScoreProduct
+#ifdef kQTileWarp
     mbarrier_init(shared_address(&shared.moving_full[i]), kMovingArrivals<Config>);
 #else
     mbarrier_init(shared_address(&shared.moving_full[i]), kOperands);

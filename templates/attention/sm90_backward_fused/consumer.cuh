@@ -254,6 +254,10 @@ class FusedConsumer {
   __device__ __forceinline__ void issue_scores() {
     const u32 stationary = wgmma_operand(shared_address(shared_.stationary_first[stationary_.stage()]) + own_rows());
     const u32 moving = wgmma_operand(shared_address(shared_.moving_first[pipeline_.stage()]));
+#ifdef kBiasInShared
+    begin_transposed_with_bias<Spec>(shared_address(shared_.bias[pipeline_.stage()][warpgroup_]), warp_row(),
+                                     own_.scores);
+#endif
     wgmma_fence();
     ScoreProduct::issue(own_.scores, stationary, moving);
     wgmma_commit_group();

@@ -10,6 +10,7 @@
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/operands/gradients/following_kernels.h"
 #include "templates/attention/sm90/limits.h"
+#include "templates/attention/sm90_backward/bias_gradient.h"
 #include "templates/attention/sm90_backward_fused/cost.h"
 #include "templates/attention/sm90_backward_fused/resources.h"
 #include "templates/attention/sm90_backward_fused/row_statistics.h"
@@ -20,7 +21,10 @@ namespace hstujit {
 
 namespace {
 
+using sm90::backward::add_bias_gradient;
+using sm90::backward::add_bias_gradient_constants;
 using sm90::backward::FusedResources;
+using sm90::backward::has_bias_gradient;
 using sm90::backward::RowStatisticsResources;
 
 constexpr int64_t kQTileRows = 64;
@@ -221,16 +225,21 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   }
   add_workspace_region("dq_accum", "float*", {{groups, group_bytes}, config.schedule == "persistent"}, plan);
   add_row_statistics(spec, plan);
-  add_gradient_kernels(spec, device, config.site_warps, plan);
+  add_bias_gradient(spec, plan);
+  add_gradient_kernels(spec, device, {.site_warps = config.site_warps, .bias = has_bias_gradient(params)}, plan);
   add_interval_bounds(spec, config.block_n, plan);
   return plan;
 }
 
 Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
-  Constants constants = constants_of(FusedResources(spec, config));
+  const FusedResources resources(spec, config);
+  Constants constants = constants_of(resources);
+  if (resources.bias_in_shared) constants.emplace_back("bias_in_shared", 1);
+  if (resources.bias_in_shared || spec.params().has_softmax()) constants.emplace_back("q_tile_warp", 1);
   if (spec.params().has_softmax()) {
     for (auto& constant : constants_of(RowStatisticsResources(spec))) constants.push_back(std::move(constant));
   }
+  add_bias_gradient_constants(spec, constants);
   constants.emplace_back("dq_accum_rows", kDqAccumRows);
   constants.emplace_back("dq_accum_group", kDqAccumGroup);
   for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
@@ -258,10 +267,12 @@ std::string Sm90BackwardFused::instruction_wrappers(const Spec& spec, const Conf
   const auto& params = spec.params();
   // With softmax, dP is added to the means of rows.
   const auto gradients = params.has_softmax() ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh;
-  return sm90::print_backward_products(params, config, sm90::Accumulate::kFresh, gradients) + "\n" +
-         print_row_products(params, RowStatisticsResources(spec)) +
+  const FusedResources resources(spec, config);
+  const auto scores = resources.bias_in_shared ? sm90::Accumulate::kAlways : sm90::Accumulate::kFresh;
+  return sm90::print_backward_products(params, config, scores, gradients) + "\n" +
+         print_row_products(params, RowStatisticsResources(spec)) + sm90::backward::print_pair_products(params) +
          sm90::print_wgmma("DqProduct", {.dtype = params.dtype,
-                                         .n = FusedResources(spec, config).dq_columns,
+                                         .n = resources.dq_columns,
                                          .k = config.block_m,
                                          .a = sm90::OperandA::kSharedTransposed,
                                          .accumulate = config.schedule == "persistent" ? sm90::Accumulate::kFresh

@@ -12,14 +12,15 @@
 #include "attention/operands/gradients/kernels.cuh"
 #include "attention/operands/gradients/rows.cuh"    // where kByColumn
 #include "attention/operands/gradients/tables.cuh"  // where ScoreSites
+#include "attention/sm90_backward/bias_gradient.cuh"  // where PairScoreProduct
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"
+#include "attention/sm90_backward_fused/q_tile_warp.cuh"     // where kQTileWarp
 #include "attention/sm90_backward_fused/row_statistics.cuh"  // where kNumSoftmaxHeads
 #include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward_fused/semaphore_warps.cuh"
 #include "attention/sm90_backward_fused/site_warps.cuh"  // where kSiteWarps
-#include "attention/sm90_backward_fused/statistics_warp.cuh"  // where kNumSoftmaxHeads
 
 namespace sm90::backward {
 
@@ -82,7 +83,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   if (warp >= kProducerWarp) {
     setmaxnreg_dec<Config::kProducerRegisters>();
     if (warp == kProducerWarp) produce_columns<Spec, Config>(shared, params);
-#ifdef kNumSoftmaxHeads
+#ifdef kQTileWarp
     if (warp == kProducerWarp + 1) follow_q_tiles<Spec, Config>(shared, params);
 #else
     if (warp == kProducerWarp + 1) zero_tails<Config>(shared);

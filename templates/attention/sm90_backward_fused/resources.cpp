@@ -15,9 +15,11 @@ namespace {
 
 constexpr int64_t kExchangeBuffers = 2;  // as in shared.cuh
 
-// Bytes that the statistics of a Q tile's rows take: log2_sums and means, a barrier and StatisticsRows.
-int64_t statistics_bytes(const AttentionSpec& spec, const AttentionConfig& config) {
-  return spec.params().has_softmax() ? config.stages * (config.block_n * 8 + 8 + 12) : 0;
+// Bytes that the warp takes that follows Q tiles: a barrier, FollowedTile and, under softmax, log2_sums and means.
+int64_t follower_bytes(const AttentionSpec& spec, const AttentionConfig& config, bool bias_in_shared) {
+  const bool softmax = spec.params().has_softmax();
+  if (!softmax && !bias_in_shared) return 0;
+  return config.stages * (8 + (bias_in_shared ? 24 : 12) + (softmax ? config.block_n * 8 : 0));
 }
 
 // Q tiles that begin a sequence and have a partial of dq from one KV tile only.
@@ -66,18 +68,19 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   last_tiles_first = first_rows_see_all(params);
   dq_columns = params.attn_dim / config.consumers;
   const bool row_factors = params.has_row_factors();
-  mask_first = params.has_bias() || row_factors;
 
   const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
     const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
                           8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps) +
-                          statistics_bytes(spec, config);
+                          follower_bytes(spec, config, bias_in_shared);
     const int64_t counts = per_sequence ? 0 : sequences;
     const int64_t schedule = 12 + 4 * (counts + 1) + 2 * sequences;
     return (stationary * config.block_m + config.stages * config.block_n) * row_bytes +
-           kExchangeBuffers * config.block_m * kSwizzleBytes + round_up(small + schedule, int64_t{1024});
+           kExchangeBuffers * config.block_m * kSwizzleBytes +
+           (bias_in_shared ? config.stages * config.block_n * config.block_m * 2 : 0) +
+           round_up(small + schedule, int64_t{1024});
   };
   // Sums, S, which becomes the derivative, dP or the partial of dq, addresses and loop state.
   const int64_t scores = config.block_n / 2, state = row_factors ? 48 : 32;
@@ -100,13 +103,20 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const auto fits = [&](const Buffers& buffers) {
     return resident_bytes(total(buffers.stationary, buffers.sequences), config.blocks_per_sm) <= kSharedLimit;
   };
-  const std::vector<Buffers> candidates =
-      buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
-  auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
-  if (buffers == candidates.end()) --buffers;  // refused where it takes too much
-  stationary_stages = buffers->stationary;
+  const auto choose = [&](bool in_shared) {
+    bias_in_shared = in_shared;
+    mask_first = (params.has_bias() && !in_shared) || row_factors;
+    const std::vector<Buffers> candidates =
+        buffers_of(per_sequence, config.blocks_per_sm == 1, mask_first, params.has_softmax());
+    auto buffers = std::find_if(candidates.begin(), candidates.end(), fits);
+    const bool found = buffers != candidates.end();
+    if (!found) --buffers;  // refused where it takes too much
+    stationary_stages = buffers->stationary;
+    schedule_sequences = buffers->sequences;
+    return found;
+  };
+  if (!params.has_bias() || !choose(true)) choose(false);
   store_warp = stationary_stages > 1 && config.site_warps == 0;
-  schedule_sequences = buffers->sequences;
   shared_bytes = total(stationary_stages, schedule_sequences);
   if (per_sequence) {
     const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));

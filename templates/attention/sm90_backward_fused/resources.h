@@ -27,7 +27,9 @@ struct FusedResources {
   int64_t first_smem_accum_tile =
       0;                         // "per_sequence": Q tiles of a sequence before this one have one partial of dq each,
   int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
-  bool mask_first = false;       // the mask is looked at before the activation: with a bias, or factors of rows
+  bool bias_in_shared = false;   // a Q tile's bias comes to shared memory with it
+  bool mask_first =
+      false;  // the mask is looked at before the activation: with a bias that is not there, or factors of rows
   // Properties that the schedule and the producer of both directions ask for.
   bool long_tile_first = false;
   bool split = false;

@@ -184,6 +184,9 @@ struct TileScores {
   }
 
   __device__ __forceinline__ void add_bias(const Params& params, const Coordinates& at) {
+#ifdef kBiasInShared
+    // S has begun with it.
+#else
     if constexpr (Spec::Bias::kHeads > 0) {
       int sequence = at.tile.sequence(), row = q_row(at), column = thread_column(at);
       // As in look_at_mask().
@@ -191,6 +194,7 @@ struct TileScores {
       HeadBias<Spec, Params>(params, sequence, at.tile.head, at.tile.rows)
           .template add_transposed<kScores>(row, column, scores);
     }
+#endif
   }
 
   // In rounded pairs.

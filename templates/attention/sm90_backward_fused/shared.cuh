@@ -1,5 +1,6 @@
 // Attention backward on Hopper, dS computed once: the shared memory of a CTA beyond what both ways have.
 #pragma once
+#include "attention/sm90_backward/bias_tile.cuh"  // where kBiasInShared
 #include "attention/sm90_backward/shared.cuh"
 
 namespace sm90::backward {
@@ -38,26 +39,19 @@ struct SiteSums {
 };
 #endif
 
-#ifdef kNumSoftmaxHeads
-// Rows of a Q tile, whose statistics are asked for.
-struct StatisticsRows {
-  int row;   // the first one, in the tensors
-  int rows;  // of the sequence from there on, which may exceed the tile; 0: there are no further tiles
-  int head;
-};
-
-#endif
 // `exchange` is dS of a Q tile, transposed: [column of the KV tile][row of the Q tile], 128-byte swizzled. Each
 // consumer warpgroup writes its columns' rows, and all read all of them.
 template <class Config>
 struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   u64 exchanged[kExchangeBuffers];
+#ifdef kQTileWarp
+  u64 q_tile_asked[Config::kStages];
+  FollowedTile followed_tile[Config::kStages];
+#endif
 #ifdef kNumSoftmaxHeads
-  u64 statistics_asked[Config::kStages];
   // Statistics of the rows of a Q tile where its head has softmax; else the means are 0. These are negative.
   alignas(8) float log2_sums[Config::kStages][Config::kBlockN];
   alignas(8) float means[Config::kStages][Config::kBlockN];
-  StatisticsRows statistics_rows[Config::kStages];
 #endif
   u32 semaphore_value[Config::kStages];  // that a Q tile's semaphore is waited for with; only of "semaphore"
 #ifdef kSiteWarps
@@ -66,6 +60,9 @@ struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   SiteSums site_sums[Config::kSiteWarps];
 #endif
   alignas(1024) unsigned char exchange[kExchangeBuffers][Config::kBlockM * kSwizzleBytes];
+#ifdef kBiasInShared
+  unsigned char bias[Config::kStages][Config::kBlockM / kSwizzleColumns][Config::kBlockN * kSwizzleBytes];
+#endif
 };
 
 template <class Config>
@@ -74,8 +71,8 @@ __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
   constexpr int kReleases =
       kConsumerReleases<Config> + (Config::kScheduleSemaphore ? kArrivalsPerWarp<Config::kLanesArrive> : 0);
   for (int i = 0; i < kExchangeBuffers; ++i) mbarrier_init(shared_address(&shared.exchanged[i]), kReleases);
-#ifdef kNumSoftmaxHeads
-  for (int i = 0; i < Config::kStages; ++i) mbarrier_init(shared_address(&shared.statistics_asked[i]), 1);
+#ifdef kQTileWarp
+  for (int i = 0; i < Config::kStages; ++i) mbarrier_init(shared_address(&shared.q_tile_asked[i]), 1);
 #endif
 #ifdef kSiteWarps
   for (int i = 0; i < kExchangeBuffers; ++i) {

@@ -7,6 +7,7 @@
 #include "templates/attention/host/launch_slots.h"
 #include "templates/attention/operands/gradients/following_kernels.h"
 #include "templates/attention/sm90/limits.h"
+#include "templates/attention/sm90_backward/bias_gradient.h"
 #include "templates/attention/sm90_backward_twopass/cost.h"
 #include "templates/attention/sm90_backward_twopass/resources.h"
 #include "templates/common/sm90/machine.h"
@@ -136,20 +137,23 @@ LaunchPlan Sm90BackwardTwopass::launch_plan(const Spec& spec, const Config& conf
   plan.grid.push_back(roles);
   if (config.schedule == "persistent") plan.persistent_blocks = device.sm_count * config.blocks_per_sm;
   add_softmax_rows(spec, plan);
-  add_gradient_kernels(spec, device, 0, plan);
+  sm90::backward::add_bias_gradient(spec, plan);
+  add_gradient_kernels(spec, device, {.bias = sm90::backward::has_bias_gradient(params)}, plan);
   add_interval_bounds(spec, config.block_n, plan);
   return plan;
 }
 
 Constants Sm90BackwardTwopass::constants(const Spec& spec, const Config& config) {
   Constants constants = constants_of(Resources(spec, config));
+  sm90::backward::add_bias_gradient_constants(spec, constants);
   for (auto& constant : attention_constants(spec)) constants.push_back(std::move(constant));
   return constants;
 }
 
 std::string Sm90BackwardTwopass::instruction_wrappers(const Spec& spec, const Config& config) {
   const auto& params = spec.params();
-  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever, sm90::Accumulate::kNever);
+  return sm90::print_backward_products(params, config, sm90::Accumulate::kNever, sm90::Accumulate::kNever) + "\n" +
+         sm90::backward::print_pair_products(params);
 }
 
 }  // namespace

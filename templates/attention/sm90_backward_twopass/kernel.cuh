@@ -9,6 +9,7 @@
 #include "attention/operands/gradients/rows.cuh"          // where kByColumn
 #include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads
 #include "attention/operands/gradients/tables.cuh"        // where ScoreSites
+#include "attention/sm90_backward/bias_gradient.cuh"      // where PairScoreProduct
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_twopass/consumer.cuh"
 #include "attention/sm90_backward_twopass/packed_producer.cuh"

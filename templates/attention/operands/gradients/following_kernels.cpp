@@ -37,20 +37,20 @@ void add_operands(const AttentionSpec& spec, LaunchPlan& plan) {
 
 class Kernels {
  public:
-  Kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan)
+  Kernels(const AttentionSpec& spec, const DeviceSpec& device, const FoundOtherwise& found, LaunchPlan& plan)
       : spec_(spec),
         device_(device),
         params_(spec.params()),
         signature_(spec.signature(Direction::kBackward)),
         sums_(spec.operands()),
-        site_warps_(site_warps),
+        found_(found),
         plan_(plan) {}
 
   void add() {
-    const bool bias = params_.returns_dbias(), scale = params_.returns_dfactors();
+    const bool bias = params_.returns_dbias() && !found_.bias, scale = params_.returns_dfactors();
     const auto& operands = spec_.operands();
     const bool slopes = std::ranges::any_of(operands, &Operand::has_slopes);
-    const bool sites = sums_.count() > 0 && site_warps_ == 0;
+    const bool sites = sums_.count() > 0 && found_.site_warps == 0;
     if (bias || scale || slopes || sites) add_operands(spec_, plan_);
     for (const Operand& operand : operands) {
       if (operand.has_slopes()) add_row_gradient(operand);
@@ -64,7 +64,7 @@ class Kernels {
       }
     }
     if (sites) add_site_gradients();
-    if (site_warps_ > 0) add_site_sums(plan_.persistent_blocks * site_warps_);
+    if (found_.site_warps > 0) add_site_sums(plan_.persistent_blocks * found_.site_warps);
   }
 
  private:
@@ -124,7 +124,7 @@ class Kernels {
   const HstuAttentionParams& params_;
   const Signature signature_;
   const OperandSums sums_;
-  const int64_t site_warps_;
+  const FoundOtherwise found_;
   LaunchPlan& plan_;
 };
 
@@ -177,8 +177,9 @@ void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchP
   plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), bytes}, false});
 }
 
-void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan) {
-  Kernels(spec, device, site_warps, plan).add();
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, const FoundOtherwise& found,
+                          LaunchPlan& plan) {
+  Kernels(spec, device, found, plan).add();
 }
 
 std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device) {

@@ -26,11 +26,17 @@ void add_softmax_rows(const AttentionSpec& spec, const SoftmaxRowsKernel& kernel
 // The same of interval_bounds.cuh where launches take attn_func. Called when the plan has everything else.
 void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchPlan& plan);
 
-// Adds to the plan of a backward kernel what the instance asks for: the kernels, the members of Params that they read
-// and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of q.
-// With `site_warps` the kernel of the plan has such warps in each CTA, which leave sums of what the score reads
-// (AttentionConfig::site_warps).
-void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, int64_t site_warps, LaunchPlan& plan);
+// Gradients that a plan finds otherwise.
+struct FoundOtherwise {
+  int64_t site_warps = 0;  // of each CTA, which leave sums of what the score reads (AttentionConfig::site_warps)
+  bool bias = false;       // by a kernel that the plan gets from its template
+};
+
+// Adds to the plan of a backward kernel what else the instance asks for: the kernels, the members of Params that they
+// read and the plan has not, and the workspace, where the plan has none that is as large: one of fp32 for each row of
+// q.
+void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, const FoundOtherwise& found,
+                          LaunchPlan& plan);
 
 // Why they cannot run on the device.
 std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device);
