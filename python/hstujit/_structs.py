@@ -23,6 +23,7 @@ ProgressCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctyp
 
 _INTEGERS = {ctypes.c_int: (True, 32), ctypes.c_int64: (True, 64), ctypes.c_uint64: (False, 64)}  # signed, bits
 ADDRESS = ctypes.c_uint64
+_INT, _STRING, _POINTER, _SIZES = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)
 
 
 def is_integer(value: Any) -> bool:
@@ -127,13 +128,9 @@ class Text(ctypes.Structure):
 
 class ContextOptions(Sized):
     _fields_ = [
-        ("cache_dir", ctypes.c_char_p),
-        ("cache_path", ctypes.c_char_p),
-        ("on_miss", ctypes.c_int),
-        ("log", LogCallback),
-        ("log_user", ctypes.c_void_p),
-        ("deterministic", ctypes.c_int),
-    ]
+        ("cache_dir", _STRING), ("cache_path", _STRING), ("on_miss", _INT),
+        ("log", LogCallback), ("log_user", _POINTER), ("deterministic", _INT),
+    ]  # fmt: skip
 
 
 class Problem(Sized):
@@ -150,23 +147,11 @@ class ErrorFields(Sized):
 
 class RunOptions(Sized):
     _fields_ = [
-        ("arch", ctypes.c_char_p),
-        ("op_name", ctypes.c_char_p),
-        ("jobs", ctypes.c_int),
-        ("budget_s", ctypes.c_double),
-        ("backend", ctypes.c_int),
-        ("check", ctypes.c_int),
-        ("device", ctypes.c_int),
-        ("repeats", ctypes.c_int),
-        ("directory", ctypes.c_char_p),
-        ("seed", ctypes.c_uint64),
-        ("max_rows", ctypes.c_int64),
-        ("progress", ProgressCallback),
-        ("progress_user", ctypes.c_void_p),
-        ("shard_index", ctypes.c_int),
-        ("shard_count", ctypes.c_int),
-        ("cancel", ctypes.c_void_p),  # of an int
-    ]
+        ("arch", _STRING), ("op_name", _STRING), ("jobs", _INT), ("budget_s", ctypes.c_double), ("backend", _INT),
+        ("check", _INT), ("device", _INT), ("repeats", _INT), ("directory", _STRING), ("seed", ctypes.c_uint64),
+        ("max_rows", ctypes.c_int64), ("progress", ProgressCallback), ("progress_user", _POINTER),
+        ("shard_index", _INT), ("shard_count", _INT), ("cancel", _POINTER),  # of an int
+    ]  # fmt: skip
 
 
 class CacheExportOptions(Sized):
@@ -183,25 +168,16 @@ class DLDataType(ctypes.Structure):
 
 class DLTensor(ctypes.Structure):
     _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", DLDevice),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DLDataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
+        ("data", _POINTER), ("device", DLDevice), ("ndim", ctypes.c_int32), ("dtype", DLDataType),
+        ("shape", _SIZES), ("strides", _SIZES), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
 
 
 class DLManagedTensorVersioned(ctypes.Structure):
     _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager_ctx", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("dl_tensor", DLTensor),
-    ]
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager_ctx", _POINTER), ("deleter", _POINTER),
+        ("flags", ctypes.c_uint64), ("dl_tensor", DLTensor),
+    ]  # fmt: skip
 
 
 class Value(ctypes.Union):
