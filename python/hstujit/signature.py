@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -64,31 +65,21 @@ class Argument:
     name: str
     kind: Literal["tensor", "float", "int"]
     role: Literal["input", "output"]
-    dtype: str | None
-    shape: tuple[Dimension, ...]
-    alignment: int
-    min: float | None
-    max: float | None
-    semantic: str
-    axis: str
     doc: str
+    shape: tuple[Dimension, ...]
+    dtype: str | None = None
+    alignment: int = 1
+    min: float | None = None
+    max: float | None = None
+    semantic: str = "data"
+    axis: str = ""
 
     @classmethod
     def of(cls, json: Mapping[str, Any]) -> Argument:
         shape = json.get("shape", [])
-        return cls(
-            name=json["name"],
-            kind=json["kind"],
-            role=json["role"],
-            dtype=json.get("dtype"),
-            shape=tuple(map(Dimension.of, shape, json.get("max_sizes", [None] * len(shape)))),
-            alignment=json.get("alignment", 1),
-            min=json.get("min"),
-            max=json.get("max"),
-            semantic=json.get("semantic", "data"),
-            axis=json.get("axis", ""),
-            doc=json["doc"],
-        )
+        sizes = map(Dimension.of, shape, json.get("max_sizes", [None] * len(shape)))
+        described = {field.name: json[field.name] for field in dataclasses.fields(cls) if field.name in json}
+        return cls(**{**described, "shape": tuple(sizes)})
 
     @property
     def is_tensor(self) -> bool:
