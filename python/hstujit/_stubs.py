@@ -36,25 +36,21 @@ def operators_stub() -> str:
 
 def _definition(function: Any) -> str:
     """The result is of the framework of the first array."""
-    lines, keyword_only = [], False
-    for index, parameter in enumerate(function.__signature__.parameters.values()):
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not keyword_only:
-            lines.append("    *,")
-            keyword_only = True
-        annotation = "_A" if index == 0 else parameter.annotation
-        if parameter.name == "out":
-            annotation = annotation.replace("Array", "_A")
-        default = "" if parameter.default is inspect.Parameter.empty else f" = {repr(parameter.default)}"
-        stars = "**" if parameter.kind is inspect.Parameter.VAR_KEYWORD else ""
-        lines.append(f"    {stars}{parameter.name}: {annotation}{default},")
+    first, *others = function.__signature__.parameters.values()
+    parameters = [first.replace(annotation="_A")]
+    for parameter in others:
+        is_out = parameter.name == "out"
+        parameters.append(
+            parameter.replace(annotation=parameter.annotation.replace("Array", "_A")) if is_out else parameter
+        )
     outputs = function.interface.outputs
     optional = any(output.name in function.interface.optional for output in outputs)
     several = "tuple[_A, ...]" if optional else f"tuple[{', '.join(['_A'] * len(outputs))}]"
     one_or_more = sum(output.name not in function.interface.optional for output in outputs) == 1 and len(outputs) > 1
     result = "_A" if len(outputs) == 1 else f"_A | {several}" if one_or_more else several
     docstring = textwrap.indent(f'"""{function.__doc__}\n"""', "    ")
-    body = "\n".join(lines)
-    return f"def {function.__name__}(\n{body}\n) -> {result}:\n{docstring}\n"
+    signature = inspect.Signature(parameters, return_annotation=result)
+    return f"def {function.__name__}{signature}:\n{docstring}\n"
 
 
 def package_stub() -> str:
