@@ -22,25 +22,9 @@ from .op import Op
 __version__: str = _loaded.hstujit_version().decode()
 
 __all__ = [
-    "Cache",
-    "Config",
-    "Context",
-    "Error",
-    "Op",
-    "bench",
-    "check_config",
-    "config_schema",
-    "default_context",
-    "emit",
-    "errors",
-    "explain",
-    "freeze",
-    "operators",
-    "prewarm",
-    "run",
-    "set_default_context",
-    "tune",
-]
+    "Cache", "Config", "Context", "Error", "Op", "bench", "check_config", "config_schema", "default_context", "emit",
+    "errors", "explain", "freeze", "operators", "prewarm", "run", "set_default_context", "tune",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -94,11 +94,7 @@ def tune(
 
 
 def explain(
-    config: Source,
-    *,
-    arch: str | os.PathLike[str] | None = None,
-    op: str | None = None,
-    context: Context | None = None,
+    config: Source, *, arch: str | os.PathLike[str] | None = None, op: str | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """Which kernel each length gets, and why. Compiles nothing."""
     return _call(library.hstujit_explain, config, context, arch=arch, op_name=op)
@@ -153,11 +149,7 @@ def emit(
 
 
 def freeze(
-    config: Source,
-    *,
-    arch: str | os.PathLike[str] | None = None,
-    op: str | None = None,
-    context: Context | None = None,
+    config: Source, *, arch: str | os.PathLike[str] | None = None, op: str | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """Which kernel each key gets now, or those of one instance: the content of a file for ``HSTUJIT_FROZEN``."""
     return _call(library.hstujit_freeze, config, context, arch=arch, op_name=op)

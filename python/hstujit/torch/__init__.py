@@ -30,20 +30,6 @@ from .functional_layer import *  # noqa: E402, F403
 from .stu import STULayer, STULayerConfig, STUStack  # noqa: E402
 
 __all__ = [
-    *functional.__all__,
-    *functional_layer.__all__,
-    "Calls",
-    "Patched",
-    "STULayer",
-    "STULayerConfig",
-    "STUStack",
-    "attention",
-    "generative_recommenders",
-    "head",
-    "patch",
-    "row",
-    "scalar",
-    "table",
-    "tzrec",
-    "unpatch",
-]
+    *functional.__all__, *functional_layer.__all__, "Calls", "Patched", "STULayer", "STULayerConfig", "STUStack",
+    "attention", "generative_recommenders", "head", "patch", "row", "scalar", "table", "tzrec", "unpatch",
+]  # fmt: skip

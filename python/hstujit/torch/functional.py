@@ -81,13 +81,9 @@ def hstu_mha(
     """
     if dropout_pr > 0 and training:
         raise UnsupportedError(f"dropout_pr is {shown(dropout_pr)}; attention has no dropout: it must be 0 in training")
+    call = q, k, v, seq_offsets, max_seq_len, alpha
     return _ops.hstu_attention(
-        q,
-        k,
-        v,
-        seq_offsets,
-        max_seq_len,
-        alpha,
+        *call,
         attn_scale=None if attn_scale is None else attn_scale.float().reshape(-1),
         scaling_seqlen=scaling_seqlen,
         causal=causal,
@@ -122,14 +118,9 @@ def delta_hstu_mha(
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence, whose numbers ``attn_func`` has. It has
     no derivative.
     """
+    call = delta_q, k, v, seq_offsets, max_seq_len, delta_len_of(delta_q, seq_offsets), alpha
     return _ops.delta_hstu_attention(
-        delta_q,
-        k,
-        v,
-        seq_offsets,
-        max_seq_len,
-        delta_len_of(delta_q, seq_offsets),
-        alpha,
+        *call,
         scaling_seqlen=scaling_seqlen,
         max_attn_len=max_attn_len,
         **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
@@ -389,18 +380,7 @@ def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: i
 
 
 __all__ = [
-    "add_positional_embeddings",
-    "add_timestamp_positional_embeddings",
-    "complete_cumsum",
-    "concat_2D_jagged",
-    "delta_hstu_mha",
-    "dense_to_jagged",
-    "hstu_mha",
-    "hstu_norm_mul_dropout",
-    "jagged_dense_broadcast_add",
-    "jagged_to_padded_dense",
-    "layer_norm",
-    "rms_norm",
-    "split_2D_jagged",
-    "swish_layer_norm",
-]
+    "add_positional_embeddings", "add_timestamp_positional_embeddings", "complete_cumsum", "concat_2D_jagged",
+    "delta_hstu_mha", "dense_to_jagged", "hstu_mha", "hstu_norm_mul_dropout", "jagged_dense_broadcast_add",
+    "jagged_to_padded_dense", "layer_norm", "rms_norm", "split_2D_jagged", "swish_layer_norm",
+]  # fmt: skip

@@ -45,13 +45,7 @@ def jagged_dense_bmm_broadcast_add(
     ``bias`` is (B, n), or (L, n) where it is ``elementwise``.
     """
     return _ops.jagged_dense_bmm_broadcast_add(
-        jagged,
-        dense,
-        seq_offsets,
-        max_seq_len,
-        bias,
-        elementwise=elementwise,
-        precision=fp32_precision(),
+        jagged, dense, seq_offsets, max_seq_len, bias, elementwise=elementwise, precision=fp32_precision()
     )
 
 

@@ -62,22 +62,8 @@ hstu_concat_l2_embeddings = _in_order(
 
 
 __all__ = [
-    "add_timestamp_positional_embeddings",
-    "addmm",
-    "concat_2D_jagged",
-    "concat_2D_jagged_multirow",
-    "delta_hstu_mha",
-    "hstu_compute_output",
-    "hstu_compute_uqvk",
-    "hstu_concat_l2_embeddings",
-    "hstu_mha",
-    "hstu_mha_cuda",
-    "hstu_preprocess_and_attention",
-    "hstu_split_l2_embeddings",
-    "jagged_dense_bmm_broadcast_add",
-    "layer_norm",
-    "rms_norm",
-    "split_2D_jagged",
-    "split_2D_jagged_multirow",
-    "swish_layer_norm",
-]
+    "add_timestamp_positional_embeddings", "addmm", "concat_2D_jagged", "concat_2D_jagged_multirow", "delta_hstu_mha",
+    "hstu_compute_output", "hstu_compute_uqvk", "hstu_concat_l2_embeddings", "hstu_mha", "hstu_mha_cuda",
+    "hstu_preprocess_and_attention", "hstu_split_l2_embeddings", "jagged_dense_bmm_broadcast_add", "layer_norm",
+    "rms_norm", "split_2D_jagged", "split_2D_jagged_multirow", "swish_layer_norm",
+]  # fmt: skip

@@ -39,24 +39,12 @@ concat_2D_jagged = _in_order(
     max_len_right=...,
 )
 hstu_compute_output = _in_order(
-    functional_layer.hstu_compute_output,
-    "..., concat_ux=concat_u, group_norm, recompute_y_in_backward, kernel",
+    functional_layer.hstu_compute_output, "..., concat_ux=concat_u, group_norm, recompute_y_in_backward, kernel"
 )
 
 
 __all__ = [
-    "add_positional_embeddings",
-    "add_timestamp_positional_embeddings",
-    "addmm",
-    "concat_2D_jagged",
-    "delta_hstu_mha",
-    "hstu_compute_output",
-    "hstu_compute_uqvk",
-    "hstu_mha",
-    "hstu_preprocess_and_attention",
-    "jagged_dense_bmm_broadcast_add",
-    "layer_norm",
-    "rms_norm",
-    "split_2D_jagged",
-    "swish_layer_norm",
-]
+    "add_positional_embeddings", "add_timestamp_positional_embeddings", "addmm", "concat_2D_jagged", "delta_hstu_mha",
+    "hstu_compute_output", "hstu_compute_uqvk", "hstu_mha", "hstu_preprocess_and_attention",
+    "jagged_dense_bmm_broadcast_add", "layer_norm", "rms_norm", "split_2D_jagged", "swish_layer_norm",
+]  # fmt: skip
