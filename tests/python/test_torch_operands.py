@@ -116,7 +116,7 @@ class Kinds(unittest.TestCase):
         text = "ts: row(int64), w:table( 9, grad ,heads=2), slope: head(grad), g: scalar"
         self.assertEqual(
             with_gradients(text, (False, True, False, True)),
-            "ts: row(int64), w:table(9, heads=2, grad), slope: head, g: scalar(grad)",
+            "ts: row(int64), w: table(9, heads=2, grad), slope: head, g: scalar(grad)",
         )
 
 

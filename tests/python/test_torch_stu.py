@@ -24,7 +24,7 @@ if torch:
 KEPT = {"recompute_normed_x": False, "recompute_uvqk": False, "recompute_y": False}
 
 
-def plain_attention(q, k, v, alpha, max_seq_len, targets):
+def plain_attention(q, k, v, alpha, max_seq_len, targets, sequence):
     """Causal, of one sequence; targets do not see each other."""
     n = q.size(0)
     ids = torch.arange(n).clamp(max=n - targets)
@@ -33,8 +33,8 @@ def plain_attention(q, k, v, alpha, max_seq_len, targets):
     return torch.einsum("hij,jhd->ihd", torch.where(valid, scores, 0), v)
 
 
-def plain_layer(layer, x, max_seq_len, num_targets):
-    """``stu_layer`` of docs/ops-layers.md."""
+def plain_layer(layer, x, max_seq_len, num_targets, attend=plain_attention):
+    """``stu_layer`` of docs/ops-layers.md. ``attend`` computes attention of one sequence."""
     config = layer.config
     heads, width_v, width_qk = config.num_heads, config.hidden_dim, config.attention_dim
     p = {name: parameter.double() for name, parameter in layer.named_parameters()}
@@ -45,8 +45,10 @@ def plain_layer(layer, x, max_seq_len, num_targets):
     u = torch.nn.functional.silu(u)
     q, k, v = (tensor.unflatten(1, (heads, -1)) for tensor in (q, k, v))
     attn = torch.cat([
-        plain_attention(q[begin:end], k[begin:end], v[begin:end], layer._alpha, max_seq_len, targets)
-        for begin, end, targets in zip(OFFSETS.tolist(), OFFSETS[1:].tolist(), num_targets.tolist())
+        attend(q[begin:end], k[begin:end], v[begin:end], layer._alpha, max_seq_len, targets, sequence)
+        for sequence, (begin, end, targets) in enumerate(
+            zip(OFFSETS.tolist(), OFFSETS[1:].tolist(), num_targets.tolist())
+        )
     ]).flatten(1)  # fmt: skip
     weight, bias = p["_output_norm_weight"], p["_output_norm_bias"]
     if config.use_group_norm:
@@ -90,6 +92,11 @@ class Layers(unittest.TestCase):
             ("contextual_seq_len", None),
             ("backward_head_groups", 0),
             ("precision", "fp32"),
+            ("sla_k1", -1),
+            ("sla_k2", 0.5),
+            ("mask", "col <= rwo"),
+            ("score", "silu(y)"),
+            ("operands", "gain: scalar"),
         ):
             sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
             changed = STULayerConfig(**sizes)
@@ -173,7 +180,8 @@ class Layers(unittest.TestCase):
         changed = {
             "embedding_dim": 64, "num_heads": 1, "hidden_dim": 8, "attention_dim": 16, "output_dropout_ratio": 0.9,
             "max_attn_len": 2, "attn_alpha": 3.0, "contextual_seq_len": 2, "backward_head_groups": 2,
-            "precision": "ieee", "num_softmax_heads": 2,
+            "precision": "ieee", "num_softmax_heads": 2, "sla_k1": 3, "sla_k2": 1, "mask": "col <= row",
+            "score": "relu(x)", "operands": "gain: scalar",
         }  # fmt: skip
         changed |= {name: not value for name, value in fields.items() if isinstance(value, bool)}
         self.assertEqual(set(fields), set(changed))

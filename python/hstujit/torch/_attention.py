@@ -11,7 +11,7 @@ import torch
 from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import contexts_of, fp32_precision, like_offsets
-from ._operands import Facts, Operand, Reads, declared, facts_of
+from ._operands import Facts, Operand, Reads, declared, declared_facts, facts_of
 from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, reads_nothing_else, text_of
 
@@ -60,6 +60,14 @@ def _may_change(function: str | Function) -> bool:
     if not isinstance(function, FunctionType) or function.__code__.co_freevars:
         return True
     return bool(function.__defaults__ or function.__kwdefaults__) or not reads_nothing_else(function)
+
+
+def texts_of(mask: str | Function | None, score: str | Function | None, operands: str) -> tuple[str | None, str | None]:
+    """The texts of a mask and of a score, which reads the tensors that ``operands`` declares, and no others."""
+    if not isinstance(operands, str):
+        raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a text, such as 'ts: row(int64)'")
+    mask_text = None if mask is None else _mask_text(mask)
+    return mask_text, None if score is None else _constant_text(score, *declared_facts(operands))[0]
 
 
 def attention(
@@ -132,13 +140,9 @@ def attention(
     if "contextual_seq_len" in parameters:
         parameters |= contexts_of(parameters.pop("contextual_seq_len"), seq_offsets)
     parameters.setdefault("precision", fp32_precision())
+    call = q, k, v, seq_offsets, max_seq_len, max(q.shape[2], 1) ** -0.5 if alpha is None else alpha
     return _ops.hstu_attention(
-        q,
-        k,
-        v,
-        seq_offsets,
-        max_seq_len,
-        max(q.shape[2], 1) ** -0.5 if alpha is None else alpha,
+        *call,
         num_targets=like_offsets(num_targets, seq_offsets),
         rab=rab,
         attn_scale=attn_scale,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.autograd import forward_ad
 
 from .._calls import Call
 from ..errors import UnsupportedError
+from ._operands import declaration, declarations_of
 from ._schema import DECLARED, by_name, defaults, operator_of, positional
 from ._traced import Function as Operator
 
@@ -132,10 +132,9 @@ class Derivative:
 def with_gradients(text: str, wanted: tuple[bool, ...]) -> str:
     """Declarations of operands, of which those that are wanted have the word ``grad``."""
     declarations = []
-    for (head, words), is_wanted in zip(re.findall(r"(\w+\s*:\s*\w+)\s*(?:\(([^)]*)\))?", text), wanted):
-        kept = [word.strip() for word in words.split(",") if word.strip() not in ("", "grad")]
-        kept += ["grad"] if is_wanted else []
-        declarations.append(f"{head}({', '.join(kept)})" if kept else head)
+    for (name, kind, words), is_wanted in zip(declarations_of(text), wanted):
+        kept = [word for word in words if word != "grad"] + ["grad"] * is_wanted
+        declarations.append(declaration(name, kind, kept))
     return ", ".join(declarations)
 
 

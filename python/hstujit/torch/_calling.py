@@ -75,7 +75,7 @@ def called_as(names: Mapping[str, str], operator: Callable[..., Any], **argument
     try:
         return operator(**arguments)
     except Error as error:
-        rename(error, names, "")
+        rename(error, names, operator.__name__)
         raise
 
 

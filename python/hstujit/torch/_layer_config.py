@@ -1,9 +1,11 @@
-"""Translates a layer's configuration for ``stu_layer``: limits, names and parameters, and instances in a config."""
+"""A layer's configuration, and what ``stu_layer`` makes of it: limits, names, parameters, instances in a config."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._structs import is_number
@@ -11,10 +13,11 @@ from .._words import shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
 from ._arguments import fp32_precision
+from ._attention import Function, texts_of
 from ._calling import rename
 
 if TYPE_CHECKING:
-    from .stu import STULayer, STULayerConfig
+    from .stu import STULayer
 
 Lengths = int | Sequence[int]
 
@@ -26,6 +29,7 @@ NAMES = {
     "heads": "num_heads",
     "attn_dim": "attention_dim",
     "seq_offsets": "x_offsets",
+    "num_contexts": "contextual_seq_len",
     "group_norm": "use_group_norm",
     "dropout_ratio": "output_dropout_ratio",
     "alpha": "attn_alpha",
@@ -37,7 +41,81 @@ NAMES = {
     "output_norm_weight": "_output_norm_weight",
     "output_norm_bias": "_output_norm_bias",
 }
-CACHED_NAMES = {**NAMES, "x": "delta_x"}
+
+
+@dataclass
+class STULayerConfig:
+    """Configuration of one layer.
+
+    Attributes:
+        embedding_dim: elements of a row of x, a multiple of 8.
+        num_heads: heads of attention.
+        hidden_dim: head dimension of v and u, a multiple of 8.
+        attention_dim: head dimension of q and k, a multiple of 8.
+        output_dropout_ratio: of the elements that become 0 in training, from 0 to 1.
+        target_aware: whether the last rows of a sequence, as many as ``num_targets``, do not see each other.
+        max_attn_len: a window of so many rows; None: none.
+        attn_alpha: what dot products are multiplied by; None: 1 / sqrt(attention_dim).
+        use_group_norm: whether heads of the attention output are normalised apart.
+        recompute_normed_x, recompute_uvqk, recompute_y: whether backward computes it again, for less memory.
+        sort_by_length: taken, and without effect.
+        contextual_seq_len: leading rows that see the whole history.
+        recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
+        backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
+        num_softmax_heads: so many of the first heads have softmax in place of silu and the scale.
+        precision: of products of fp32 rows, "tf32" or "ieee"; None: "tf32" where PyTorch's setting allows it
+            (``torch.backends.cuda.matmul``), else "ieee".
+        sla_k1, sla_k2: semi-local attention: a row sees so many rows up to itself, and so many first ones; 0, 0: all.
+        mask: which columns a row sees, in place of the fields that say so: a text of docs/expressions.md, or a function
+            ``mask(b, h, row, col)`` as :func:`hstujit.torch.attention` takes it.
+        score: the weight of a pair in place of silu: likewise a text, or ``score(x, b, h, row, col)``.
+        operands: declares the tensors that ``score`` reads: ``"ts: row(int64), by_age: table(129, grad)"``. Calls give
+            them by name, and a function asks for them by name.
+
+    A function is called once, when the configuration is made, and becomes a text.
+
+    Raises:
+        hstujit.errors.InvalidArgumentError: a value that no layer can have.
+    """
+
+    embedding_dim: int
+    num_heads: int
+    hidden_dim: int
+    attention_dim: int
+    output_dropout_ratio: float = 0.3
+    causal: bool = True
+    target_aware: bool = True
+    max_attn_len: int | None = None
+    attn_alpha: float | None = None
+    use_group_norm: bool = False
+    recompute_normed_x: bool = True
+    recompute_uvqk: bool = True
+    recompute_y: bool = True
+    sort_by_length: bool = True
+    contextual_seq_len: int = 0
+    recompute_attn: bool = False
+    backward_head_groups: int = 1
+    num_softmax_heads: int = 0
+    precision: str | None = None
+    sla_k1: int = 0
+    sla_k2: int = 0
+    mask: str | Function | None = None
+    score: str | Function | None = None
+    operands: str = ""
+
+    def __post_init__(self) -> None:
+        self.mask, self.score = texts_of(self.mask, self.score, self.operands)
+        check_values(self)
+
+
+def copy_of(config: STULayerConfig) -> STULayerConfig:
+    """Checked, since it may have been changed. It may be the public package's, too, which has fewer fields."""
+    fields = dataclasses.fields(STULayerConfig)
+    values: dict[str, Any] = {field.name: getattr(config, field.name, field.default) for field in fields}
+    absent = [name for name, value in values.items() if value is dataclasses.MISSING]
+    if absent:
+        raise InvalidArgumentError(f"config is {shown(config)}; it must be an STULayerConfig: it has no {absent[0]}")
+    return STULayerConfig(**values)
 
 
 def check_values(config: STULayerConfig) -> None:
@@ -47,6 +125,7 @@ def check_values(config: STULayerConfig) -> None:
         raise InvalidArgumentError(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
     instance = {"name": "layer", "op": "stu_layer", "max_seq_len": 1, "dtype": "fp32", "width": config.embedding_dim}
     instance |= {**parameters_of(config), **less_memory_of(config), **({} if alpha is None else {"alpha": alpha})}
+    instance["num_targets"] = re.search(r"\btargets\b", f"{config.mask} {config.score}") is not None
     try:
         Config([instance])
     except InvalidConfigError as error:
@@ -68,6 +147,11 @@ def parameters_of(config: STULayerConfig) -> dict[str, Any]:
         "group_norm": config.use_group_norm,
         "num_softmax_heads": config.num_softmax_heads,
         "precision": fp32_precision() if config.precision is None else config.precision,
+        "sla_k1": config.sla_k1,
+        "sla_k2": config.sla_k2,
+        "mask": config.mask or "",
+        "score": config.score or "silu",
+        "operands": config.operands,
     }
 
 
@@ -77,13 +161,12 @@ def less_memory_of(config: STULayerConfig) -> dict[str, Any]:
 
 
 def instances_of(
-    layer: STULayer, calls: Mapping[str, Lengths], dtypes: Mapping[str, str], num_targets: bool | int, name: str
+    layer: STULayer, calls: Mapping[str, Lengths], shared: Mapping[str, Any], name: str
 ) -> list[dict[str, Any]]:
-    """Lengths by kind of call, and all else, are arguments of ``STULayer.instances``."""
+    """Instances of calls with these lengths, by kind of call. ``shared`` are parameters of all but a cache's."""
     config, dropout = layer.config, layer.training and layer.config.output_dropout_ratio > 0
     lengths = {call: _list_of(given) for call, given in calls.items()}
-    both = {"width": config.embedding_dim, "alpha": layer._alpha, **parameters_of(config), **dtypes}
-    both["num_targets"] = num_targets if config.target_aware else False
+    both = {"width": config.embedding_dim, "alpha": layer._alpha, **parameters_of(config), **shared}
     whole = {**both, "op": "stu_layer", "dropout": dropout, "seed_tensor": dropout, **less_memory_of(config)}
     recomputed = {field: getattr(config, field) for field in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
     parameters: dict[str, dict[str, Any]] = {
@@ -98,9 +181,9 @@ def instances_of(
         if of_call
     ]
     if cached := sorted({*lengths["prefill"], *lengths["cached_forward"]}):  # keeps the first rows of each sequence
-        offsets = dtypes["offsets_dtype"]
+        offsets = shared["offsets_dtype"]
         made.append({"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets, "rows": _BATCH})
-        split = {"op": "split_2d_jagged", "dtype": dtypes["dtype"], "offsets_dtype": offsets, "max_seq_len": cached}
+        split = {"op": "split_2d_jagged", "dtype": shared["dtype"], "offsets_dtype": offsets, "max_seq_len": cached}
         made += [{"name": f"{name}-keep-{width}", "width": width, **split} for width in sorted({*layer._columns})]
     return made
 

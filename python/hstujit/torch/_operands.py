@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from .._words import shown
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as
+from ._nodes import has_proxies
 from ._schema import NAMES
 from ._tracing import Operand, Refused, Term, index_of
 
@@ -111,7 +113,7 @@ class Reads:
         operand = value if isinstance(value, Operand) else Operand("", value)
         tensor = operand.tensor
         if self.q is None:
-            raise Refused("it reads a tensor that `operands` does not have, which torch.compile needs")
+            raise Refused("it reads a tensor that `operands` does not have, and must have here")
         if operand is not value and tensor.dim() == 0 and not tensor.requires_grad and tensor.device != self.q.device:
             return None
         if id(tensor) not in self.found:
@@ -156,16 +158,52 @@ def declared(
     texts, tensors = [], []
     for (name, value), kind in zip(operands.items(), kinds):
         tensor = value.tensor if isinstance(value, Operand) else value
-        if tensor.dtype == torch.float64:
-            tensor = tensor.float()
-        elif tensor.dtype not in NAMES:
-            tensor = integers_as(name, tensor, torch.int64)
-        tensor = tensor.reshape(1) if tensor.dim() == 0 else tensor
+        tensor = as_read(name, tensor)
         words = [str(int(tensor.shape[0]))] if kind == "table" else []
         words += [NAMES[tensor.dtype]] if tensor.dtype != torch.float32 else []
         if tensor.dim() > 1:
             words.append("heads" if int(tensor.shape[1]) == int(q.shape[1]) else f"heads={int(tensor.shape[1])}")
         words += ["grad"] if tensor.requires_grad and torch.is_grad_enabled() else []
-        texts.append(f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}")
+        texts.append(declaration(name, kind, words))
         tensors.append(tensor)
     return ", ".join(texts), tensors
+
+
+def as_read(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor as kernels read it: fp64 as fp32, other integers as int64, and one number with an axis."""
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
+    if tensor.dtype == torch.float64:
+        tensor = tensor.float()
+    elif tensor.dtype not in NAMES:
+        tensor = integers_as(name, tensor, torch.int64)
+    return tensor.reshape(1) if tensor.dim() == 0 else tensor
+
+
+def declaration(name: str, kind: str, words: Sequence[str]) -> str:
+    return f"{name}: {kind}({', '.join(words)})" if words else f"{name}: {kind}"
+
+
+@functools.cache
+def declarations_of(text: str) -> list[tuple[str, str, list[str]]]:
+    """Name, kind and properties of each operand in a text. The library says where a text is wrong."""
+    found = re.findall(r"(\w+)\s*:\s*(\w+)\s*(?:\(([^)]*)\))?", text)
+    return [(name, kind, [word.strip() for word in words.split(",") if word.strip()]) for name, kind, words in found]
+
+
+def declared_facts(text: str) -> list[Facts]:
+    """Facts of operands whose kinds a text says."""
+    declarations = declarations_of(text)
+    ranks = [2 if any(word.startswith("heads") for word in words) else 1 for _, _, words in declarations]
+    return [(name, kind, rank, False, False, False) for (name, kind, _), rank in zip(declarations, ranks)]
+
+
+def in_order(names: Sequence[str], operands: Any) -> list[Any]:
+    """The tensors of a call in the order of their declarations. All of them may be one input of a graph of torch.fx."""
+    given: Any = {} if operands is None else operands
+    if not isinstance(given, Mapping) and not has_proxies((given,)):
+        raise InvalidArgumentError(f"operands is {shown(given)}; it must be a mapping from names to tensors")
+    if isinstance(given, Mapping) and set(given) != set(names):
+        found, wanted = (", ".join(map(str, some)) or "nothing" for some in (given, names))
+        raise InvalidArgumentError(f"operands has {found}; it must have {wanted}, as the layer's config declares")
+    return [given[name] for name in names]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -13,81 +12,23 @@ import torch
 from .._interface import interface
 from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
-from ._arguments import dropout_of, integers_as
+from ._arguments import contexts_of, dropout_of, integers_as
 from ._calling import called_as
 from ._kv_cache import Kept
-from ._layer_config import CACHED_NAMES, NAMES, Lengths, check_values, instances_of, less_memory_of, parameters_of
+from ._layer_config import NAMES, Lengths, STULayerConfig, copy_of, instances_of, less_memory_of, parameters_of
 from ._nodes import has_proxies
+from ._operands import as_read, declarations_of, in_order
+from ._schema import DECLARED, dtype_name
 from ._schema import OPERATORS as _ops
-from ._schema import dtype_name
 from ._traced_layer import node_of
 
+Contexts = int | torch.Tensor | None
+Operands = Mapping[str, torch.Tensor] | None
+
+_CACHED_NAMES = {**NAMES, "x": "delta_x"}
 _EPS = 1e-6
 _DROPOUT = ("dropout_ratio", "seed", "offset", "seed_tensor")
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
-
-
-@dataclass
-class STULayerConfig:
-    """Of one layer.
-
-    Attributes:
-        embedding_dim: elements of a row of x, a multiple of 8.
-        num_heads: heads of attention.
-        hidden_dim: head dimension of v and u, a multiple of 8.
-        attention_dim: head dimension of q and k, a multiple of 8.
-        output_dropout_ratio: of the elements that become 0 in training, from 0 to 1.
-        target_aware: whether the last rows of a sequence, as many as ``num_targets``, do not see each other.
-        max_attn_len: a window of so many rows; None: none.
-        attn_alpha: what dot products are multiplied by; None: 1 / sqrt(attention_dim).
-        use_group_norm: whether heads of the attention output are normalised apart.
-        recompute_normed_x, recompute_uvqk, recompute_y: whether backward computes it again, for less memory.
-        sort_by_length: taken, and without effect.
-        contextual_seq_len: leading rows that see the whole history.
-        recompute_attn: whether backward computes the attention output again, too. The public package keeps it.
-        backward_head_groups: attention's backward goes through the heads in so many groups, for less memory.
-        num_softmax_heads: so many of the first heads have softmax in place of silu and the scale.
-        precision: of products of fp32 rows, "tf32" or "ieee"; None: "tf32" where PyTorch's setting allows it
-            (``torch.backends.cuda.matmul``), else "ieee".
-
-    Raises:
-        hstujit.errors.InvalidArgumentError: a value that no layer can have.
-    """
-
-    embedding_dim: int
-    num_heads: int
-    hidden_dim: int
-    attention_dim: int
-    output_dropout_ratio: float = 0.3
-    causal: bool = True
-    target_aware: bool = True
-    max_attn_len: int | None = None
-    attn_alpha: float | None = None
-    use_group_norm: bool = False
-    recompute_normed_x: bool = True
-    recompute_uvqk: bool = True
-    recompute_y: bool = True
-    sort_by_length: bool = True
-    contextual_seq_len: int = 0
-    recompute_attn: bool = False
-    backward_head_groups: int = 1
-    num_softmax_heads: int = 0
-    precision: str | None = None
-
-    def __post_init__(self) -> None:
-        check_values(self)
-
-
-_FIELDS = {field.name: field for field in dataclasses.fields(STULayerConfig)}
-
-
-def _copy_of(config: STULayerConfig) -> STULayerConfig:
-    """Checked, since it may have been changed. It may be the public package's, too, which has fewer fields."""
-    values: dict[str, Any] = {name: getattr(config, name, field.default) for name, field in _FIELDS.items()}
-    absent = [name for name, value in values.items() if value is dataclasses.MISSING]
-    if absent:
-        raise InvalidArgumentError(f"config is {shown(config)}; it must be an STULayerConfig: it has no {absent[0]}")
-    return STULayerConfig(**values)
 
 
 class STULayer(torch.nn.Module):
@@ -99,8 +40,9 @@ class STULayer(torch.nn.Module):
 
     def __init__(self, config: STULayerConfig, is_inference: bool = False) -> None:
         super().__init__()
-        self._config, self.is_inference = _copy_of(config), bool(is_inference)
+        self._config, self.is_inference = copy_of(config), bool(is_inference)
         config = self._config
+        self.operand_names = tuple(name for name, _, _ in declarations_of(config.operands))
         v, qk = config.num_heads * config.hidden_dim, config.num_heads * config.attention_dim
         self._columns = v, qk
         self._alpha = config.attention_dim**-0.5 if config.attn_alpha is None else config.attn_alpha
@@ -136,7 +78,7 @@ class STULayer(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """Fields of the configuration that are not at their defaults."""
-        fields = ((field, getattr(self._config, field.name)) for field in _FIELDS.values())
+        fields = ((field, getattr(self._config, field.name)) for field in dataclasses.fields(self._config))
         return ", ".join(f"{field.name}={shown(value)}" for field, value in fields if value != field.default)
 
     def reset_kv_cache(self) -> None:
@@ -154,6 +96,8 @@ class STULayer(torch.nn.Module):
         num_targets: torch.Tensor | None = None,
         max_kv_caching_len: int = 0,
         kv_caching_lengths: torch.Tensor | None = None,
+        contextual_seq_len: Contexts = None,
+        operands: Operands = None,
     ) -> torch.Tensor:
         """A layer over all rows.
 
@@ -166,13 +110,16 @@ class STULayer(torch.nn.Module):
             max_kv_caching_len: none of ``kv_caching_lengths`` is longer; 0: the longest of them.
             kv_caching_lengths: (B), first rows of each sequence whose k and v are kept for :meth:`cached_forward`; a
                 prefill, without derivatives.
+            contextual_seq_len: in place of the configuration's number: another one, or (B), that of each sequence.
+            operands: the tensors that the configuration declares, by name, with gradients where they require them.
 
         Returns:
             (L, embedding_dim).
         """
-        call = x, x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths
-        if has_proxies(call):
-            return node_of(self, *call)
+        tensors = in_order(self.operand_names, operands)
+        call = x, x_lengths, x_offsets, max_seq_len, num_targets
+        if has_proxies((*call, contextual_seq_len, *tensors)):
+            return node_of(self, call, contextual_seq_len, tensors, kv_caching_lengths)
         config, prefill = self._config, kv_caching_lengths is not None
         self._check_rows("x", x, "L")
         if prefill and torch.is_grad_enabled():
@@ -190,7 +137,7 @@ class STULayer(torch.nn.Module):
             x=x,
             seq_offsets=x_offsets,
             max_seq_len=max_seq_len,
-            **self._arguments(x, num_targets, x_offsets),
+            **self._arguments(x, num_targets, x_offsets, contextual_seq_len, tensors),
             **dropout,
             training=training or prefill,
             recompute_normed_x=prefill or config.recompute_normed_x,
@@ -210,6 +157,8 @@ class STULayer(torch.nn.Module):
         num_targets: torch.Tensor | None = None,
         max_kv_caching_len: int = 0,
         kv_caching_lengths: torch.Tensor | None = None,
+        contextual_seq_len: Contexts = None,
+        operands: Operands = None,
     ) -> torch.Tensor:
         """A layer over as many new rows of each sequence, behind those that a prefill has kept.
 
@@ -218,11 +167,13 @@ class STULayer(torch.nn.Module):
             num_targets: (B), targets at the end of each sequence, new rows included.
             max_kv_caching_len: none of ``kv_caching_lengths`` is longer; 0: the longest of them.
             kv_caching_lengths: (B), rows of each sequence that are kept from now on; None: the cache stays as it is.
+            contextual_seq_len, operands: those of :meth:`forward`; of rows there are cached and new ones.
 
         Returns:
             (B * new rows, embedding_dim).
         """
-        if has_proxies((delta_x, num_targets, kv_caching_lengths)):
+        tensors = in_order(self.operand_names, operands)
+        if has_proxies((delta_x, num_targets, kv_caching_lengths, contextual_seq_len, *tensors)):
             raise UnsupportedError("cached_forward is called while torch.fx traces, and a graph keeps no cache")
         if self.k_cache is None or self.v_cache is None or self.kv_caching_offsets is None:
             raise InvalidArgumentError("there is no cache: forward with kv_caching_lengths makes it")
@@ -235,7 +186,7 @@ class STULayer(torch.nn.Module):
         if kv_caching_lengths is not None:
             kept = Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
         full_k, full_v, out = called_as(
-            CACHED_NAMES,
+            _CACHED_NAMES,
             _ops.cached_stu_layer,
             x=delta_x,
             k_cache=self.k_cache,
@@ -244,21 +195,26 @@ class STULayer(torch.nn.Module):
             max_delta_len=new_rows,
             seq_offsets=seq_offsets,
             max_seq_len=self.max_kv_caching_len + new_rows,
-            **self._arguments(delta_x, num_targets, offsets),
+            **self._arguments(delta_x, num_targets, offsets, contextual_seq_len, tensors),
             full_k_rows=self.k_cache.size(0) + delta_x.size(0),
         )
         if kept is not None:
             self._keep(full_k, full_v, kept)
         return out
 
-    def _arguments(self, x: torch.Tensor, num_targets: torch.Tensor | None, offsets: torch.Tensor) -> dict[str, object]:
-        """What both operators take of the layer. Weights of norms are rounded, too, as the public layer's are."""
+    def _arguments(
+        self, x: torch.Tensor, num_targets: torch.Tensor | None, offsets: torch.Tensor, contexts: Contexts, tensors: Any
+    ) -> dict[str, object]:
+        """Arguments that both operators take of the layer and of a call. Weights of norms are rounded, too."""
         config = self._config
         if num_targets is not None:
             num_targets = integers_as("num_targets", num_targets, offsets.dtype) if config.target_aware else None
         weights = {name: getattr(self, own).to(x.dtype) for name, own in NAMES.items() if own.startswith("_")}
         numbers = {"eps": _EPS, "num_targets": num_targets, "alpha": self._alpha}
-        return {**weights, **numbers, **parameters_of(config)}
+        of_call = {} if contexts is None else {"contextual_seq_len": 0, **contexts_of(contexts, offsets)}
+        if tensors:
+            of_call[DECLARED] = [as_read(*operand) for operand in zip(self.operand_names, tensors)]
+        return {**weights, **numbers, **parameters_of(config), **of_call}
 
     def _keep(self, k: torch.Tensor, v: torch.Tensor, kept: Kept) -> None:
         self.k_cache, self.v_cache = kept.first_rows(k), kept.first_rows(v)
@@ -272,6 +228,7 @@ class STULayer(torch.nn.Module):
         prefill: Lengths = (),
         cached_forward: Lengths = (),
         num_targets: bool | int = False,
+        contexts: bool | int = False,
         dtype: torch.dtype = torch.bfloat16,
         weight_dtype: torch.dtype | None = None,
         offsets_dtype: torch.dtype = torch.int64,
@@ -288,6 +245,7 @@ class STULayer(torch.nn.Module):
             prefill: ``max_seq_len`` of calls with ``kv_caching_lengths``.
             cached_forward: rows of a cache and new ones together: ``max_kv_caching_len`` plus the new rows.
             num_targets: whether calls give them; a count is that of generated inputs, as in a config.
+            contexts: whether calls give a tensor as ``contextual_seq_len``; a count is that of generated inputs, too.
             dtype: of x, or of autocast.
             weight_dtype: of the weights of norms; None: ``dtype``. Autocast leaves them fp32 where x is.
             offsets_dtype: of x_offsets.
@@ -295,7 +253,10 @@ class STULayer(torch.nn.Module):
         """
         calls = {"training": training, "inference": inference, "prefill": prefill, "cached_forward": cached_forward}
         dtypes = {"dtype": dtype, "weight_dtype": weight_dtype or dtype, "offsets_dtype": offsets_dtype}
-        return instances_of(self, calls, {key: dtype_name(given) for key, given in dtypes.items()}, num_targets, name)
+        shared: dict[str, Any] = {key: dtype_name(given) for key, given in dtypes.items()}
+        shared["num_targets"] = num_targets if self._config.target_aware else False
+        shared |= {"contextual_seq_len": 0, "num_contexts": contexts} if contexts else {}
+        return instances_of(self, calls, shared, name)
 
 
 class STUStack(torch.nn.Module):
@@ -322,9 +283,12 @@ class STUStack(torch.nn.Module):
         num_targets: torch.Tensor | None = None,
         max_kv_caching_len: int = 0,
         kv_caching_lengths: torch.Tensor | None = None,
+        contextual_seq_len: Contexts = None,
+        operands: Operands = None,
     ) -> torch.Tensor:
-        for layer in self._stu_layers:
-            x = layer(x, x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths)
+        of_call = x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths
+        for layer, own in self._each(operands):
+            x = layer(x, *of_call, contextual_seq_len, own)
         return x
 
     def cached_forward(
@@ -333,11 +297,26 @@ class STUStack(torch.nn.Module):
         num_targets: torch.Tensor | None = None,
         max_kv_caching_len: int = 0,
         kv_caching_lengths: torch.Tensor | None = None,
+        contextual_seq_len: Contexts = None,
+        operands: Operands = None,
     ) -> torch.Tensor:
-        for layer in self._stu_layers:
-            assert isinstance(layer, STULayer)
-            delta_x = layer.cached_forward(delta_x, num_targets, max_kv_caching_len, kv_caching_lengths)
+        of_call = num_targets, max_kv_caching_len, kv_caching_lengths, contextual_seq_len
+        for layer, own in self._each(operands):
+            delta_x = layer.cached_forward(delta_x, *of_call, own)
         return delta_x
+
+    def _each(self, operands: Any) -> list[tuple[Any, Any]]:
+        """Each layer, with the operands that it declares."""
+        layers: list[Any] = list(self._stu_layers)
+        if not isinstance(operands, Mapping):
+            return [(layer, operands) for layer in layers]
+        declared = {name for layer in layers for name in layer.operand_names}
+        if unknown := [name for name in operands if name not in declared]:
+            raise InvalidArgumentError(
+                f"operands has {', '.join(unknown)}; it must have {', '.join(sorted(declared)) or 'nothing'}, as the "
+                "configs of the layers declare"
+            )
+        return [(layer, {n: operands[n] for n in layer.operand_names if n in operands}) for layer in layers]
 
     def instances(self, *, name: str = "layer", **options: Any) -> list[dict[str, Any]]:
         """Those of all layers, each one once. Arguments are those of :meth:`STULayer.instances`."""
