@@ -42,23 +42,18 @@ _OPTIONS = ctypes.POINTER(_structs.RunOptions)
 
 # Arguments of each function, which returns a hstujit_status but where _RESULTS says what else.
 _FUNCTIONS: dict[str, list[Any]] = {
-    "operators": [_TEXT],
-    "config_schema": [_TEXT],
+    **dict.fromkeys(("operators", "config_schema"), [_TEXT]),
+    **dict.fromkeys(("doctor", "config_describe", "op_signature", "call_describe"), [_HANDLE, _TEXT]),
+    **dict.fromkeys(("cache_list", "cache_verify", "cache_path"), [_HANDLE, _TEXT]),
+    **dict.fromkeys(("config_load", "config_load_recording"), [_STRING, _OUT]),
+    **dict.fromkeys(("prewarm", "tune", "run", "bench"), [_HANDLE, _HANDLE, _OPTIONS, _TEXT]),
+    **dict.fromkeys(("emit", "freeze", "explain", "check"), [_HANDLE, _HANDLE, _OPTIONS, _TEXT]),
     "context_create": [ctypes.POINTER(_structs.ContextOptions), _OUT],
-    "doctor": [_HANDLE, _TEXT],
-    "config_load": [_STRING, _OUT],
     "config_parse": [_STRING, _STRING, _OUT],
-    "config_load_recording": [_STRING, _OUT],
-    "config_describe": [_HANDLE, _TEXT],
     "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],
     "op_create_with": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), _OUT],
-    "op_signature": [_HANDLE, _TEXT],
     "call_create": [_HANDLE, _STRING, ctypes.POINTER(_structs.OpOptions), ctypes.c_void_p, ctypes.c_size_t, _OUT],
-    "call_describe": [_HANDLE, _TEXT],
-    "call_output_sizes": [
-        *[_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
-        *[ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t],
-    ],
+    "call_output_sizes": [_HANDLE, *[ctypes.c_void_p, ctypes.c_size_t] * 3],
     "call_check": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t],
     "call_op": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, _OUT],
     "last_error_fields": [ctypes.POINTER(_structs.ErrorFields)],
@@ -66,20 +61,13 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "prepare": [_HANDLE, ctypes.POINTER(_structs.Problem)],
     "workspace_size": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
     "launch": [_HANDLE, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p],
-    **{
-        name: [_HANDLE, _HANDLE, _OPTIONS, _TEXT]
-        for name in ("prewarm", "tune", "run", "bench", "emit", "freeze", "explain", "check")
-    },
-    "cache_list": [_HANDLE, _TEXT],
-    "cache_verify": [_HANDLE, _TEXT],
     "cache_prune": [_HANDLE, ctypes.c_uint64, _TEXT],
     "cache_prune_nvrtc": [_HANDLE, _STRING, _TEXT],
-    "cache_path": [_HANDLE, _TEXT],
     "cache_export": [_HANDLE, _STRING, ctypes.POINTER(_structs.CacheExportOptions), _TEXT],
     "cache_import": [_HANDLE, _STRING, _TEXT],
-    **{name: [] for name in ("abi_version", "version", "last_error", "callbacks_stop")},
+    **dict.fromkeys(("abi_version", "version", "last_error", "callbacks_stop"), []),
     "text_free": [_TEXT],
-    **{f"{owned}_destroy": [_HANDLE] for owned in ("context", "config", "op", "call")},
+    **dict.fromkeys(("context_destroy", "config_destroy", "op_destroy", "call_destroy"), [_HANDLE]),
 }
 _RESULTS: dict[str, Any] = {"version": _STRING, "last_error": _STRING, "text_free": None, "callbacks_stop": None}
 
