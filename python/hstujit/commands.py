@@ -17,7 +17,8 @@ from .config import Config
 from .context import Context, context_of, handle_of
 
 Shard = tuple[int, int]
-Source = Config | str | os.PathLike[str] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Path = str | os.PathLike[str]
+Source = Config | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def _call(function: Any, config: Source, context: Context | None, **options: Any) -> Any:
@@ -48,7 +49,7 @@ def _call_until_interrupted(
 def prewarm(
     config: Source,
     *,
-    arch: str | os.PathLike[str] | None = None,
+    arch: Path | None = None,
     op: str | None = None,
     jobs: int = 0,
     check: bool = False,
@@ -94,15 +95,13 @@ def tune(
 
 
 def explain(
-    config: Source, *, arch: str | os.PathLike[str] | None = None, op: str | None = None, context: Context | None = None
+    config: Source, *, arch: Path | None = None, op: str | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """Which kernel each length gets, and why. Compiles nothing."""
     return _call(library.hstujit_explain, config, context, arch=arch, op_name=op)
 
 
-def check_config(
-    config: Source, *, arch: str | os.PathLike[str] | None = None, context: Context | None = None
-) -> dict[str, Any]:
+def check_config(config: Source, *, arch: Path | None = None, context: Context | None = None) -> dict[str, Any]:
     """What a config asks for, key by key. Compiles nothing."""
     return _call(library.hstujit_check, config, context, arch=arch)
 
@@ -137,19 +136,14 @@ def bench(
 
 
 def emit(
-    config: Source,
-    directory: str | os.PathLike[str],
-    *,
-    arch: str | os.PathLike[str] | None = None,
-    op: str | None = None,
-    context: Context | None = None,
+    config: Source, directory: Path, *, arch: Path | None = None, op: str | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """Writes the generated CUDA source of instances to a directory."""
     return _call(library.hstujit_emit, config, context, arch=arch, op_name=op, directory=directory)
 
 
 def freeze(
-    config: Source, *, arch: str | os.PathLike[str] | None = None, op: str | None = None, context: Context | None = None
+    config: Source, *, arch: Path | None = None, op: str | None = None, context: Context | None = None
 ) -> dict[str, Any]:
     """Which kernel each key gets now, or those of one instance: the content of a file for ``HSTUJIT_FROZEN``."""
     return _call(library.hstujit_freeze, config, context, arch=arch, op_name=op)
