@@ -37,12 +37,9 @@ def operators_stub() -> str:
 def _definition(function: Any) -> str:
     """The result is of the framework of the first array."""
     first, *others = function.__signature__.parameters.values()
+    results = {"out": "_A | tuple[_A, ...] | None"}
     parameters = [first.replace(annotation="_A")]
-    for parameter in others:
-        is_out = parameter.name == "out"
-        parameters.append(
-            parameter.replace(annotation=parameter.annotation.replace("Array", "_A")) if is_out else parameter
-        )
+    parameters += [p.replace(annotation=results.get(p.name, p.annotation)) for p in others]
     outputs = function.interface.outputs
     optional = any(output.name in function.interface.optional for output in outputs)
     several = "tuple[_A, ...]" if optional else f"tuple[{', '.join(['_A'] * len(outputs))}]"

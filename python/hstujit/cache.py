@@ -66,10 +66,8 @@ class Cache:
         Those of a program, such as ``"stu_layer"``, are those of its steps' operators. A bundle that is there is
         replaced, and no other file, nor one that the cache consists of.
         """
-        options = _structs.CacheExportOptions(op=op)
-        return json_of(
-            library.hstujit_cache_export, handle_of(self._context), _structs.encode(path), ctypes.byref(options)
-        )
+        context, options = handle_of(self._context), _structs.CacheExportOptions(op=op)
+        return json_of(library.hstujit_cache_export, context, _structs.encode(path), ctypes.byref(options))
 
     def import_(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Puts what a file of :meth:`export` holds into the cache, or nothing if the file is damaged."""

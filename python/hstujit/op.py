@@ -69,13 +69,11 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
 
     def _where(self, context: Context | None, direction: str, backend: str) -> tuple[Any, int, int]:
         """Keeps where the op is made, as the library has it."""
-        numbers = (
-            _structs.number_of("direction", direction, _structs.DIRECTIONS),
-            _structs.number_of("backend", backend, _structs.BACKENDS),
-        )
+        number = _structs.number_of
+        where = number("direction", direction, _structs.DIRECTIONS), number("backend", backend, _structs.BACKENDS)
         self.direction, self.backend = direction, backend
         self._context = context_of(context)  # which must outlive it
-        return self._context._handle, *numbers
+        return self._context._handle, *where
 
     @functools.cached_property
     def signature(self) -> Signature:

@@ -52,7 +52,8 @@ class Limits:
             if parameter == "weight_dtype":
                 self.weights = typed
             else:
-                self.types.append(_types(typed, described.allowed[parameter]["enum"]))
+                allowed: list[str] = described.allowed[parameter]["enum"]
+                self.types.append((typed, tuple(DTYPES[name] for name in allowed), either(allowed)))
         self.bounds = tuple(_bounds(described, own))
 
     def refuse(self, given: Given) -> str:
@@ -104,10 +105,6 @@ class Limits:
             return None
         size = value.shape[axis]
         return size * value.dtype.itemsize if self.moves and is_integral(value.dtype) else size
-
-
-def _types(names: tuple[str, ...], allowed: list[str]) -> Any:
-    return names, tuple(DTYPES[name] for name in allowed), either(allowed)
 
 
 def _bounds(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:

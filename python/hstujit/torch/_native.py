@@ -22,7 +22,6 @@ from ..context import default_context, on_default_changed
 FILE = "libhstujit_torch.so"
 _IN_PYTHON = -1  # the status of a failure in a callback
 
-
 _CALLBACKS = {
     "context": ctypes.CFUNCTYPE(ctypes.c_void_p),
     "allocate": ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32),
@@ -60,11 +59,7 @@ class Library:
         if refusal := self.call("refusal").decode(errors="replace"):
             raise ImportError(f"{FILE}: {refusal}")
         self.of_thread = _OfThread()
-        callbacks = [
-            kind(self.caller(getattr(self, name), None if name == "context" else 1))
-            for name, kind in _CALLBACKS.items()
-        ]
-        self.callbacks = _Callbacks(*callbacks)
+        self.callbacks = _Callbacks(*(kind(self.caller(name)) for name, kind in _CALLBACKS.items()))
         self.call("set_callbacks", ctypes.byref(self.callbacks))
         on_default_changed.append(self.forget)
 
@@ -76,7 +71,9 @@ class Library:
         self.of_thread.context = None
         self.call("forget")
 
-    def caller(self, method: Callable[..., Any], failed: int | None) -> Callable[..., Any]:
+    def caller(self, name: str) -> Callable[..., Any]:
+        method, failed = getattr(self, name), None if name == "context" else 1
+
         def call(*arguments: Any) -> Any:
             try:
                 return method(*arguments)

@@ -157,8 +157,7 @@ def declared(
     """The text of declarations, and the tensors as kernels read them."""
     texts, tensors = [], []
     for (name, value), kind in zip(operands.items(), kinds):
-        tensor = value.tensor if isinstance(value, Operand) else value
-        tensor = as_read(name, tensor)
+        tensor = as_read(name, value.tensor if isinstance(value, Operand) else value)
         words = [str(int(tensor.shape[0]))] if kind == "table" else []
         words += [NAMES[tensor.dtype]] if tensor.dtype != torch.float32 else []
         if tensor.dim() > 1:

@@ -66,7 +66,8 @@ def _put_in_front(native: Library, op: Any, recorder: Callable[[], Recorder], po
     The kernels for autograd's keys are in Python, and to go from the dispatcher to one takes 4 us. So where nothing but
     autograd may have a say in a call, it is recorded, or not, before the dispatcher is asked.
     """
-    kind, flags, run = type(op), _flags(op), op._op
+    kind, run, schema = type(op), op._op, getattr(op, "default", op)._schema
+    flags = frozenset(argument.name for argument in schema.arguments if str(argument.type) == "bool")
 
     def call(_: Any, /, *args: Any, **kwargs: Any) -> Any:
         for name in flags.intersection(kwargs) if kwargs else ():
@@ -104,11 +105,6 @@ def _is_anything_in_force() -> bool:
         or state._dispatch_tls_is_dispatch_key_included(state.DispatchKey.PythonDispatcher)
         or forward_ad._current_level >= 0
     )
-
-
-def _flags(op: Any) -> frozenset[str]:
-    schema = getattr(op, "default", op)._schema
-    return frozenset(argument.name for argument in schema.arguments if str(argument.type) == "bool")
 
 
 def _autocast_of(described: Interface, key: str) -> Callable[..., Any]:

@@ -333,8 +333,7 @@ def text_of(
     is_condition: bool,
     reader: Reader | None = None,
 ) -> str:
-    """
-    The text of a function.
+    """The text of a function.
 
     Args:
         what: the argument that the function is, for sentences.
