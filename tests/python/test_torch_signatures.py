@@ -59,6 +59,7 @@ class Signatures(unittest.TestCase):
 
     def test_patch_puts_the_same_functions_in_place(self):
         for package, modules in _public.PACKAGES.items():
+            modules = {module: found for module, found in modules.items() if module != "ops.hstu_attention_utils"}
             namespace = importlib.import_module(f"hstujit.torch.{package}")
             self.assertEqual(
                 {module: sorted(found) for module, found in RECORDED[package]["functions"].items()},

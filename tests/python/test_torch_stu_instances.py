@@ -53,7 +53,8 @@ def launched():
 
 def spec_of(instance):
     """With every default, as a config describes it."""
-    lengths = {"rows": 1} if instance["op"] == "complete_cumsum" else {"max_seq_len": 1}
+    has_rows = instance["op"] in ("complete_cumsum", "hstu_compute_uqvk")
+    lengths = {"rows": 1} if has_rows else {"max_seq_len": 1}
     described = hstujit.Config([{"name": "a", **lengths, **instance}]).describe()["instances"][0]["spec"]
     return tuple(sorted(described.items()))
 

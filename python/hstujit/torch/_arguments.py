@@ -73,15 +73,6 @@ def contexts_of(contexts: int | torch.Tensor, offsets: torch.Tensor) -> dict[str
     return {"num_contexts": like_offsets(contexts, offsets, "contextual_seq_len")}
 
 
-def masks_of(
-    attn_func: torch.Tensor | None, targets: torch.Tensor | None, contexts: int | torch.Tensor, offsets: torch.Tensor
-) -> dict[str, Any]:
-    """The operator's arguments of these, of which ``attn_func`` replaces the others: it has what they say, too."""
-    if attn_func is not None:
-        return {"attn_func": integers_as("attn_func", attn_func, torch.int32)}
-    return {"num_targets": like_offsets(targets, offsets), **contexts_of(contexts, offsets)}
-
-
 def integers_as(name: str, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Integers as ``dtype``. What it has no room for becomes its largest or smallest one, which is as wrong."""
     if tensor.dtype == dtype:

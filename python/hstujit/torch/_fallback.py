@@ -47,6 +47,8 @@ class Kept:
 
 def falling_back(original: Function, substitute: Substitute, calls: Calls, kept: Kept, host: bool) -> Function:
     """A function with the original's arguments. It calls the original where ours does not serve the call."""
+    if substitute.around:
+        return substitute.around(original, calls.count)
 
     def refuses(given: dict[str, Any]) -> str:
         name = getattr(given.get("kernel"), "name", None)

@@ -17,6 +17,7 @@ from .._interface import operators
 from . import generative_recommenders, tzrec
 from ._calling import calling_of
 from ._limits import Limits
+from ._masks import build_sla_func_tensor, noting
 
 Function = Callable[..., Any]
 Given = Mapping[str, Any]
@@ -39,11 +40,14 @@ class Substitute:
         refuses: says of a call's arguments why it is not ours, or "".
         beyond_limits: likewise of what the operator refuses itself. That is asked where no error can be caught, and
             behind an error: a call that is served is not slower for it.
+        around: makes the new function of the package's own and of a counter of calls (_fallback.py), in place of one
+            that calls ``function``.
     """
 
     function: Function
     refuses: Callable[[Given], str]
     beyond_limits: Callable[[Given], str]
+    around: Callable[[Function, Callable[[str], None]], Function] | None = None
 
 
 def _nothing(given: Given) -> str:
@@ -153,3 +157,5 @@ PACKAGES = {
     }
     for package, namespace in (("generative_recommenders", generative_recommenders), ("tzrec", tzrec))
 }
+_builder = Substitute(build_sla_func_tensor, _nothing, _nothing, noting)
+PACKAGES["tzrec"]["ops.hstu_attention_utils"] = {"build_sla_func_tensor": _builder}

@@ -22,7 +22,6 @@ from ._arguments import (
     fp32_precision,
     integers_as,
     like_offsets,
-    masks_of,
     moved_rows,
     padded_rows,
     rows_to_move,
@@ -30,6 +29,7 @@ from ._arguments import (
     weight_like,
 )
 from ._calling import calling
+from ._masks import masks_of
 from ._schema import OPERATORS as _ops
 
 
@@ -86,9 +86,8 @@ def hstu_mha(
         *call,
         attn_scale=None if attn_scale is None else attn_scale.float().reshape(-1),
         scaling_seqlen=scaling_seqlen,
-        causal=causal,
         max_attn_len=max_attn_len,
-        **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
+        **{"causal": causal, **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets)},
         min_full_attn_seq_len=min_full_attn_seq_len,
         num_softmax_heads=num_softmax_heads,
         precision=fp32_precision(),
@@ -178,12 +177,9 @@ def hstu_norm_mul_dropout(
     """
     if group_norm:
         check_heads(x, num_heads, linear_dim)
+    call = x, u, weight_like(weight, x), weight_like(bias, x), eps
     return _ops.hstu_norm_mul_dropout(
-        x,
-        u,
-        weight_like(weight, x),
-        weight_like(bias, x),
-        eps,
+        *call,
         *dropout_of(dropout_ratio, training, x, seed),
         group_norm=group_norm,
         heads=num_heads,
@@ -205,12 +201,10 @@ def add_positional_embeddings(
     kernel: Any = None,
 ) -> torch.Tensor:
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
+    table = weight_like(position_embeddings_weight, seq_embeddings)
+    call = seq_embeddings, table, alpha, seq_offsets, like_offsets(num_targets, seq_offsets)
     return _ops.add_positional_embeddings(
-        seq_embeddings,
-        weight_like(position_embeddings_weight, seq_embeddings),
-        alpha,
-        seq_offsets,
-        like_offsets(num_targets, seq_offsets),
+        *call,
         interleave_targets=interleave_targets and num_targets is not None,
     )
 
@@ -245,15 +239,11 @@ def add_timestamp_positional_embeddings(
             embeddings, before it adds them; else rounds once.
         clamp_targets: more targets than a sequence has rows are as many as it has; else they are refused.
     """
+    weights = position_embeddings_weight, timestamp_embeddings_weight
+    tables = [weight_like(weight, seq_embeddings) for weight in weights]
+    times = integers_as("timestamps", timestamps, torch.int64)
     return _ops.add_timestamp_positional_embeddings(
-        seq_embeddings,
-        weight_like(position_embeddings_weight, seq_embeddings),
-        weight_like(timestamp_embeddings_weight, seq_embeddings),
-        alpha,
-        time_bucket_increments,
-        seq_offsets,
-        integers_as("timestamps", timestamps, torch.int64),
-        max_contextual_seq_len,
+        *(seq_embeddings, *tables, alpha, time_bucket_increments, seq_offsets, times, max_contextual_seq_len),
         num_targets=targets_of(num_targets, seq_offsets, clamp_targets),
         query_time=None if query_time is None else integers_as("query_time", query_time, torch.int64),
         interleave_targets=interleave_targets and num_targets is not None,

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from ._arguments import dropout_of, fp32_precision, masks_of, weight_like
+from ._arguments import dropout_of, fp32_precision, weight_like
 from ._calling import calling
+from ._masks import masks_of
 from ._schema import OPERATORS as _ops
 from .functional import hstu_mha
 
@@ -77,14 +78,9 @@ def hstu_compute_uqvk(
     Returns:
         u (L, num_heads * hidden_dim), q and k (L, num_heads, attn_dim), v (L, num_heads, hidden_dim).
     """
-
+    call = x, weight_like(norm_weight, x), uvqk_weight, weight_like(norm_bias, x), uvqk_bias, norm_eps
     _, uvqk = _ops.hstu_compute_uqvk(
-        x=x,
-        input_norm_weight=weight_like(norm_weight, x),
-        input_norm_bias=weight_like(norm_bias, x),
-        uvqk_weight=uvqk_weight,
-        uvqk_bias=uvqk_bias,
-        eps=norm_eps,
+        *call,
         heads=num_heads,
         attn_dim=attn_dim,
         hidden_dim=hidden_dim,
@@ -137,13 +133,9 @@ def hstu_preprocess_and_attention(
     masks: dict[str, Any] = {"causal": causal, "max_attn_len": max_attn_len}
     if prefill:
         u, q, k, v = hstu_compute_uqvk(x, *projection)
+        call = max_seq_len, attn_alpha, q, k, v, seq_offsets
         attn = hstu_mha(
-            max_seq_len,
-            attn_alpha,
-            q,
-            k,
-            v,
-            seq_offsets,
+            *call,
             num_targets=num_targets,
             contextual_seq_len=contextual_seq_len,
             attn_func=attn_func,
@@ -151,15 +143,9 @@ def hstu_preprocess_and_attention(
             **masks,
         )
         return u, attn.view(-1, num_heads * hidden_dim), k, v
+    weight, bias = weight_like(norm_weight, x), weight_like(norm_bias, x)
     _, _, u, attn = _ops.hstu_preprocess_and_attention(
-        x,
-        weight_like(norm_weight, x),
-        uvqk_weight,
-        seq_offsets,
-        max_seq_len,
-        attn_alpha,
-        weight_like(norm_bias, x),
-        uvqk_bias,
+        *(x, weight, uvqk_weight, seq_offsets, max_seq_len, attn_alpha, bias, uvqk_bias),
         eps=norm_eps,
         scaling_seqlen=scaling_seqlen,
         heads=num_heads,
@@ -169,8 +155,7 @@ def hstu_preprocess_and_attention(
         recompute_normed_x=recompute_normed_x_in_backward or not torch.is_grad_enabled(),
         recompute_uvqk=recompute_uvqk_in_backward or not torch.is_grad_enabled(),
         precision=fp32_precision(),
-        **masks,
-        **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets),
+        **{**masks, **masks_of(attn_func, num_targets, contextual_seq_len, seq_offsets)},
     )
     return u, attn.view(-1, num_heads * hidden_dim), None, None
 
@@ -218,14 +203,9 @@ def hstu_compute_output(
     """
     concat_x = concat_u if concat_x is None else concat_x
     both = concat_u and concat_x
+    call = attn, u, x, weight_like(norm_weight, x), output_weight, weight_like(norm_bias, x), norm_eps
     _, out = _ops.hstu_compute_output(
-        attn,
-        u,
-        x,
-        weight_like(norm_weight, x),
-        output_weight,
-        weight_like(norm_bias, x),
-        norm_eps,
+        *call,
         *dropout_of(dropout_ratio, training, x),
         heads=num_heads,
         hidden_dim=linear_dim,
