@@ -12,7 +12,7 @@ namespace hstujit::sm90::backward {
 namespace {
 
 // As in bias_gradient.cuh.
-constexpr int64_t kWarpgroups = 3, kRows = 64 * kWarpgroups, kColumns = 64, kColumnTiles = 8, kBiasStages = 2;
+constexpr int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups, kColumns = 128, kColumnTiles = 4, kBiasStages = 2;
 constexpr int64_t kThreads = 128 * (kWarpgroups + 1);
 constexpr int64_t kStages = 5;  // chunks on their way; head dimensions have 4 at most
 constexpr int64_t kSharedBytes =

@@ -14,16 +14,17 @@ namespace sm90::bias_gradient {
 
 using operand_gradients::BiasSums;
 using operand_gradients::KvTile;
-constexpr int kPart = operand_gradients::kTileSize;  // rows of a warpgroup, whose columns are those of BiasSums
-constexpr int kWarpgroups = 3, kRows = kWarpgroups * kPart, kColumns = kPart;
-constexpr int kColumnTiles = 8;  // of a CTA
+constexpr int kPart = operand_gradients::kTileSize;  // rows of a warpgroup, and columns of what BiasSums has
+constexpr int kWarpgroups = 2, kRows = kWarpgroups * kPart;
+constexpr int kParts = 2, kColumns = kParts * kPart;  // of a tile of columns
+constexpr int kColumnTiles = 4;                       // of a CTA
 constexpr int kBiasStages = 2;
 
 template <class Config>
 struct Shared {
   unsigned char rows[Config::kPairStages][kRows * kSwizzleBytes];
   unsigned char columns[Config::kPairStages][kColumns * kSwizzleBytes];
-  unsigned char bias[kBiasStages][kRows * kSwizzleBytes];
+  unsigned char bias[kBiasStages][kParts][kRows * kSwizzleBytes];
   u64 full[Config::kPairStages];
   u64 empty[Config::kPairStages];
   u64 bias_full[kBiasStages];
@@ -52,9 +53,10 @@ struct Place {
   __device__ __forceinline__ bool visible(int first_column) const {
     bool some = false;
 #pragma unroll 1
-    for (int i = 0; i < kWarpgroups; ++i) {
+    for (int i = 0; i < kWarpgroups * kParts; ++i) {
       bool full, visible;
-      operand_gradients::classify<Spec>(sequence, row0 + i * kPart, first_column, full, visible);
+      operand_gradients::classify<Spec>(sequence, row0 + i / kParts * kPart, first_column + i % kParts * kPart, full,
+                                        visible);
       some = some || visible;
     }
     return some;
@@ -140,19 +142,21 @@ class Consumer {
  private:
   using Sums = BiasSums<Spec, Config, Params>;
   static constexpr int kScores = kColumns / 2;  // accumulators of S a thread holds, and of dP
+  static constexpr int kPartScores = kScores / kParts;
+  static_assert(kParts == 2);
 
   __device__ __forceinline__ void work_on(int first_column) {
-    bool full, visible;
-    operand_gradients::classify<Spec>(place_.sequence, place_.row0 + warpgroup_ * kPart, first_column, full, visible);
-    Sums sums(params_, place_.sequence, place_.bias_head, place_.row0, first_column, full, visible);
+    bool visible_low, visible_high;
+    Sums low = sums_of(first_column, visible_low), high = sums_of(first_column + kPart, visible_high);
     if (place_.visible(first_column)) {
       mbarrier_wait(shared_address(&shared_.bias_full[bias_.stage()]), bias_.phase());
       KvTile kv_tile;
 #pragma unroll 1
-      while (sums.next(kv_tile)) {
-        if (visible) {
+      while (low.next(kv_tile)) {
+        if (visible_low || visible_high) {
           multiply();
-          add(kv_tile, sums);
+          add<0>(kv_tile, low);
+          add<1>(kv_tile, high);
         } else {
           pass_by();
         }
@@ -160,15 +164,23 @@ class Consumer {
       release_warp<Config::kLanesArrive>(shared_.bias_empty[bias_.stage()]);
       bias_.advance();
     }
-    finish(sums, first_column, visible);
+    finish(low, first_column, visible_low);
+    finish(high, first_column + kPart, visible_high);
   }
 
+  __device__ __forceinline__ Sums sums_of(int column0, bool& visible) const {
+    bool full;
+    operand_gradients::classify<Spec>(place_.sequence, place_.row0 + warpgroup_ * kPart, column0, full, visible);
+    return Sums(params_, place_.sequence, place_.bias_head, place_.row0, column0, full, visible);
+  }
+
+  template <int kWhich>
   __device__ __forceinline__ void add(const KvTile& kv_tile, Sums& sums) {
     operand_gradients::Scores scores, gradients;
 #pragma unroll
-    for (int i = 0; i < kScores; ++i) {
-      scores[0][i / 4][i % 4] = scores_[i];
-      gradients[0][i / 4][i % 4] = gradients_[i];
+    for (int i = 0; i < kPartScores; ++i) {
+      scores[0][i / 4][i % 4] = scores_[kWhich * kPartScores + i];
+      gradients[0][i / 4][i % 4] = gradients_[kWhich * kPartScores + i];
     }
     sums.add(kv_tile, scores, gradients);
   }
@@ -180,7 +192,7 @@ class Consumer {
     wgmma_keep_in_place(gradients_);
     issue<PairGradientProduct>(kHiddenChunks<Spec>, gradients_);
     const u32 own_rows = shared_address(shared_.bias[bias_.stage()]) + threadIdx.x / 32 * 16 * kSwizzleBytes;
-    backward::begin_with_bias<Spec>(own_rows, scores_);
+    backward::begin_with_bias<Spec>(own_rows, kRows * kSwizzleBytes, scores_);
     wgmma_wait_group<0>();
     wgmma_keep_in_place(gradients_);
     release(kHiddenChunks<Spec>);

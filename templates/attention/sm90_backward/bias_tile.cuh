@@ -41,16 +41,18 @@ __device__ __forceinline__ void load_bias_tile(const Params& params, const BiasP
   cp_async_arrive(shared_address(&full));
 }
 
-// The bias of a thread's accumulators of S, of the warp's 16 rows from `rows` on and the columns of a block.
+// The bias of a thread's accumulators of S, of the warp's 16 rows, which are from `rows` on in the tile's first block;
+// blocks are `block_bytes` apart.
 template <class Spec, int kCount>
-__device__ __forceinline__ void begin_with_bias(u32 rows, float (&scores)[kCount]) {
+__device__ __forceinline__ void begin_with_bias(u32 rows, int block_bytes, float (&scores)[kCount]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const u32 row = rows + lane % 16 * kSwizzleBytes;
   const int swizzle = lane / 16 ^ lane % 8;
 #pragma unroll
   for (int i = 0; i < kCount; i += 8) {
+    const int group = i / 4;  // of 8 columns
     u32 words[4];
-    ldmatrix_x4(words, row + (swizzle ^ i / 4) * 16);
+    ldmatrix_x4(words, row + group / 8 * block_bytes + (swizzle ^ group % 8) * 16);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       scores[i + 2 * j] = unpack_low<Spec::kDtypeBf16>(words[j]);
