@@ -250,8 +250,10 @@ class ScoreBuilding {
 Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments) {
   const Value y = ScoreBuilding(ops, score, heads, arguments).build();
   if (score_is_finite(score)) return y;
-  const Value of_sequence = ops.both(ops.ge(arguments.row, ops.integer(0)), ops.lt(arguments.row, arguments.n));
-  return ops.select(of_sequence, y, ops.real(0));
+  const auto within = [&](Value position) {
+    return ops.both(ops.ge(position, ops.integer(0)), ops.lt(position, arguments.n));
+  };
+  return ops.select(ops.both(within(arguments.row), within(arguments.col)), y, ops.real(0));
 }
 
 }  // namespace hstujit

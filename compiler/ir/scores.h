@@ -27,8 +27,8 @@ struct ScoreArguments {
 
 using ScoreBuilder = std::function<mlir::Value(Ops& ops, const ScoreArguments& arguments)>;
 
-// The expression's value at alpha * x, for an instance with so many heads. It is 0 in rows that are not of the sequence
-// where it might not be finite there.
+// The expression's value at alpha * x, for an instance with so many heads. It is 0 at pairs that are not of the
+// sequence where it might not be finite there.
 mlir::Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments);
 
 }  // namespace hstujit

@@ -165,6 +165,14 @@ TEST(OwnScore, WhatMayNotBeFinite) {
     EXPECT_TRUE(finite(score));
   for (const char* score : {"x / row", "log(x)", "sqrt(x)", "pow(x, 0.5)", "pow(x, -1)", "exp(x)", "x / 0"})
     EXPECT_FALSE(finite(score));
+  const auto reading = [](const char* score) {
+    HstuAttentionParams params = {.heads = 3};
+    params.score = score;
+    params.operands = "slope: head, w: table(9)";
+    return score_is_finite(parse_score(params).value());
+  };
+  EXPECT_TRUE(reading("silu(x - slope * (row - col))"));
+  EXPECT_FALSE(reading("silu(x + w[row] + slope)"));
 }
 
 TEST(OwnScore, WorkFollowsTheOperations) {

@@ -35,7 +35,7 @@ bool score_reads_positions(const HstuAttentionParams& params);
 // its form.
 bool is_positive(const Expression& score, int node);
 
-// Whether kernels may get infinities or NaN from it at rows that are not of the sequence.
+// Whether kernels may get infinities or NaN from it at pairs that are not of the sequence.
 bool score_is_finite(const Expression& score);
 
 // Instructions that a kernel has for a node of a score, without those for what it is made of.
