@@ -164,6 +164,7 @@ class Consumer {
       release_warp<Config::kLanesArrive>(shared_.bias_empty[bias_.stage()]);
       bias_.advance();
     }
+    if (!Config::kAddsGradients && !place_.visible(first_column)) return store_zeroes(first_column);
     finish(low, first_column, visible_low);
     finish(high, first_column + kPart, visible_high);
   }
@@ -238,6 +239,26 @@ class Consumer {
   static __device__ __forceinline__ void clear(float (&sums)[kScores]) {
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
+  }
+
+  // Stores a tile that nobody sees, by all consumers.
+  __device__ __forceinline__ void store_zeroes(int first_column) const {
+    using Gradient = typename Spec::Bias::Gradient;
+    constexpr int kPiece = 8, kPieces = kColumns / kPiece;  // columns of 16 bytes
+    const int size = params_.max_query_rows;
+    u16* const head = Gradient::data(params_) + (place_.index * Gradient::batch_stride(params_) +
+                                                 place_.bias_head * Gradient::head_stride(params_));
+#pragma unroll 1
+    for (int i = threadIdx.x; i < kRows * kPieces; i += kWarpgroups * kWarpgroup) {
+      const int row = place_.row0 + i / kPieces, column = first_column + i % kPieces * kPiece;
+      if (row >= size || column >= size) continue;
+      u16* const piece = head + (row * Gradient::row_stride(params_) + column);
+      if (column + kPiece <= size) {
+        *reinterpret_cast<uint4*>(piece) = make_uint4(0, 0, 0, 0);
+      } else {
+        for (int j = 0; column + j < size; ++j) piece[j] = 0;
+      }
+    }
   }
 
   __device__ __forceinline__ void finish(Sums& sums, int column0, bool visible) {
