@@ -11,13 +11,14 @@ namespace hstujit {
 
 struct AttentionConfig {
   static constexpr Family kFamily = Family::kAttention;
-  static constexpr int64_t kMaxTile = 16384;      // rows or columns of a tile
-  static constexpr int64_t kMaxStages = 16;       // no shared memory holds more
-  static constexpr int64_t kMaxConsumers = 7;     // warpgroups of a CTA of 1024 threads beside the one that loads
-  static constexpr int64_t kMaxWarps = 32;        // of such a CTA
-  static constexpr int64_t kMaxBlocksPerSm = 32;  // resident on a multiprocessor
-  static constexpr int64_t kMaxHeadCluster = 8;   // the largest cluster of every GPU
-  static constexpr int64_t kMaxSiteWarps = 2;     // of the producer's warpgroup, those that have nothing else to do
+  static constexpr int64_t kMaxTile = 16384;        // rows or columns of a tile
+  static constexpr int64_t kMaxStages = 16;         // no shared memory holds more
+  static constexpr int64_t kMaxConsumers = 7;       // warpgroups of a CTA of 1024 threads beside the one that loads
+  static constexpr int64_t kMaxWarps = 32;          // of such a CTA
+  static constexpr int64_t kMaxBlocksPerSm = 32;    // resident on a multiprocessor
+  static constexpr int64_t kMaxHeadCluster = 8;     // the largest cluster of every GPU
+  static constexpr int64_t kSeparateSiteWarps = 2;  // of the producer's warpgroup, those that have nothing else to do
+  static constexpr int64_t kMaxSiteWarps = 4 * kMaxConsumers;  // or the consumer warps themselves
 
   int64_t block_m = 0;    // rows of a tile
   int64_t block_n = 0;    // columns of a tile

@@ -85,7 +85,7 @@ TEST(EmulatedFused, BlocksBackwardsAcross32OfThem) {
 }
 
 // Gradients of what is added to x, by warps beside the consumers: tables that lie on both sides of what is read, with
-// heads and without, elements of heads, a scalar, and a mask of each kind.
+// heads and without, elements of heads, a scalar, and a mask of each kind. The last two have no table.
 KernelConfig with_site_warps(KernelConfig config, int64_t warps) {
   config.attention().site_warps = warps;
   return config;
@@ -101,7 +101,10 @@ const std::vector<Json>& instances_with_sites() {
             "silu(x + pos[col - row + 49] + age[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"),
       sites("slope: head(grad), gain: scalar(grad), far: table(40, heads, bf16, grad)",
             "silu(x - 0.01 * slope * (row - col) + gain + far[row - col] * gain)"),
-      sites("slope: head(bf16, grad)", "relu(x + slope)")};
+      sites("ts: row(int64), rate: scalar(grad), far: table(9, grad)",
+            "relu(x + far[row % 9] - 0.01 * rate * abs(ts[row] - ts[col]))"),
+      sites("slope: head(bf16, grad)", "relu(x + slope)"),
+      sites("slope: head(grad), gain: scalar(grad)", "silu(x - 0.01 * slope * (row - col) + gain)")};
   return instances;
 }
 
@@ -111,16 +114,29 @@ TEST(EmulatedFused, SiteWarps) {
                         {{"max_attn_len", 20}, {"attn_scale", "rows"}},
                         {{"num_contexts", true}, {"attn_scale", "scalar"}, {"adds_gradients", true}}};
   for (size_t i = 0; i < 2 * instances_with_sites().size(); ++i) {
-    const int64_t consumers = 1 + static_cast<int64_t>(i % 2), warps = i % 4 == 0 ? 1 : 2;
-    const KernelConfig config = i % 3 == 0 ? per_sequence(consumers, 2) : fused(consumers, 2);
+    const int64_t consumers = 1 + static_cast<int64_t>(i % 2);
+    const bool tables = i / 2 + 2 < instances_with_sites().size();
+    const int64_t warps = !tables ? 4 * consumers : i % 4 == 0 ? 1 : 2;  // consumer warps have the sums without tables
+    KernelConfig config = i % 3 == 0 ? per_sequence(consumers, 2) : fused(consumers, 2);
+    if (i + 1 == 2 * instances_with_sites().size()) config.attention().schedule = "semaphore";
     check(with(instances_with_sites()[i / 2], masks[(i + i / 2) % 3]), with_site_warps(config, warps));
   }
+}
+
+// Infinite at pairs that the mask leaves out, and where a tile goes past the end of its sequence.
+TEST(EmulatedFused, ScoresThatAreInfiniteElsewhere) {
+  const Json infinite = with(sites("gain: scalar(grad)", "silu(x + gain / (row - col + 60))"), {{"max_attn_len", 20}});
+  check(infinite, with_site_warps(fused(2, 2), 8));
+  check(infinite, hopper_tile("sm90_backward_twopass", 2, 64, 2));
+  check(infinite, ampere_tile(32, 2, 32, 2));
 }
 
 TEST(EmulatedFused, SiteWarpsStayInBounds) {
   const Json changes = with(instances_with_sites()[0], {{"heads", 1}, {"contextual_seq_len", 0}, {"max_attn_len", 0}});
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, with_site_warps(fused(2, 2), 2), 1, changes);
   check_that_senseless_indices_stay_in_bounds(Direction::kBackward, with_site_warps(per_sequence(1, 2), 2), 1, changes);
+  const Json slopes = with(instances_with_sites().back(), {{"heads", 1}});
+  check_that_senseless_indices_stay_in_bounds(Direction::kBackward, with_site_warps(fused(2, 2), 8), 1, slopes);
 }
 
 TEST(EmulatedFused, SenselessIndicesStayInBounds) {

@@ -20,6 +20,7 @@ OWN_OPERANDS = {  # what a score that users write reads, and the score
     "position_time": ("ts: row(int64), pos_w: table(2047, grad), ts_w: table(129, grad)",
                       "silu(x + pos_w[col - row + 1023] + ts_w[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)])"),
     "by_head": ("far: table(600, heads, bf16, grad), slope: head(grad)", "silu(x - 0.01 * slope * (row - col)) + 0.1 * far[row - col]"),
+    "head_slopes": ("slope: head(grad), gain: scalar(grad)", "silu(x - 0.01 * slope * (row - col) + gain)"),
     "rows": ("gate: row(heads, grad), shift: row(bf16, grad), gain: scalar(grad)", "silu(x + shift[row] - shift[col]) * gate[col] * gain"),
     "day": ("ts: row(int32), w: table(7, fp16, grad)", "silu(x) + w[(ts[row] - ts[col]) // 24 % 7]"),
     "constants": ("ts: row(int64), w: table(40), c: table(9, int32)", "silu(x * w[c[row % 9]]) + 0.001 * (ts[row] - ts[col])"),

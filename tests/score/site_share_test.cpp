@@ -64,6 +64,7 @@ TEST(SiteShare, ConfigsWithSiteWarps) {
   const Json adds = instance("silu(x + w[row - col] + slope + gain)"),
              other = instance("silu(x) + w[0] + slope + gain");
   EXPECT_GT(offered(adds), 0);
+  EXPECT_GT(offered(with(base(), {{"dtype", "bf16"}, {"operands", "b: head(grad)"}, {"score", "silu(x + b)"}})), 0);
   EXPECT_EQ(offered(other), 0);
   EXPECT_EQ(offered(with(adds, {{"dtype", "fp16"}})), 0);
   EXPECT_EQ(offered(with(base(), {{"dtype", "bf16"}})), 0);

@@ -23,6 +23,9 @@ class FusedConsumer {
       : shared_(shared), params_(params), warpgroup_(threadIdx.x / kWarpgroup) {}
 
   __device__ __forceinline__ void run() {
+#ifdef kConsumerSites
+    clear_sites();
+#endif
     while (open_tile()) {
       clear_sums(dk_);
       clear_sums(dv_);
@@ -34,7 +37,9 @@ class FusedConsumer {
       store();
       stationary_.advance();
     }
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+    store_sites();
+#elifdef kSiteWarps
     wait_for_site_warps();
     if (threadIdx.x == 0) shared_.exchanged_tile[staged_.stage()].rows = ExchangedTile::kNoMore;
     announce();
@@ -149,7 +154,11 @@ class FusedConsumer {
     issue_dv();
     wgmma_wait_group<1>();
     wgmma_keep_in_place(own_.gradients);
+#ifdef kConsumerSites
+    own_.differentiate(params_, {tile(), q_tile(), warpgroup_}, sites_);
+#else
     own_.differentiate();
+#endif
     if constexpr (kBeginEarly && !kFirst) {
       // Before dk; dv is done by now, and its operand's registers are of use.
       wgmma_wait_group<0>();
@@ -281,7 +290,42 @@ class FusedConsumer {
     wgmma_commit_group();
   }
 
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+  // This warp's sums of all tiles.
+  __device__ __forceinline__ float (&site_sums())[ScoreSites::kOthers] {
+    return shared_.site_sums[threadIdx.x / 32];
+  }
+
+  __device__ __forceinline__ void clear_sites() {
+    for (int i = threadIdx.x % 32; i < ScoreSites::kOthers; i += 32) site_sums()[i] = 0.0f;
+    clear_sums(sites_);
+    __syncwarp();
+  }
+
+  // Adds what the tile has to the elements of its head.
+  __device__ __forceinline__ void add_sites() {
+    int number = 0;
+    ScoreSites::for_each_site([&](auto site) {
+      using Site = decltype(site);
+      float sum = sites_[number++];
+#pragma unroll
+      for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
+      if (threadIdx.x % 32 == 0) site_sums()[Site::kFirst - ScoreSites::kTables + tile().head / Site::kGroup] += sum;
+    });
+    clear_sums(sites_);
+  }
+
+  // Stores the sums, times the factor that rows have in common: factors of rows are in dS.
+  __device__ __forceinline__ void store_sites() {
+    __syncwarp();
+    const float factor = common_factor<Spec>(params_);
+    const i64 warp = static_cast<i64>(blockIdx.x) * Config::kSiteWarps + threadIdx.x / 32;
+    for (int i = threadIdx.x % 32; i < ScoreSites::kOthers; i += 32)
+      params_.site_sums[warp * ScoreSites::kOthers + i] = factor * site_sums()[i];
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      *params_.site_blocks = static_cast<int>(gridDim.x) * Config::kSiteWarps;
+  }
+#elifdef kSiteWarps
   // Until they have read what was in the buffer.
   __device__ __forceinline__ void wait_for_site_warps() {
     mbarrier_wait(shared_address(&shared_.exchange_read[staged_.stage()]), staged_.phase() ^ 1);
@@ -289,7 +333,9 @@ class FusedConsumer {
 #endif
 
   __device__ __forceinline__ void stage_exchange() {
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+    // Nobody else reads the buffer.
+#elifdef kSiteWarps
     wait_for_site_warps();
     if (threadIdx.x == 0) {
       shared_.exchanged_tile[staged_.stage()] = {tile().start, q_tile().row0, tile().row0,
@@ -328,6 +374,9 @@ class FusedConsumer {
 
   __device__ __forceinline__ void store() {
     const int stage = stationary_.stage();
+#ifdef kConsumerSites
+    add_sites();
+#endif
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
@@ -359,6 +408,9 @@ class FusedConsumer {
   int partial_row_ = 0;                     // of the Q tile that partial_ is of
   Scores own_;                              // of the begun Q tile
   float partial_[Partial::kSums];
+#ifdef kConsumerSites
+  float sites_[ScoreSites::kSites];  // of the tile, for this thread's pairs
+#endif
   float dk_[Spec::kAttnDim / 2];
   float dv_[Spec::kHiddenDim / 2];
 };

@@ -97,6 +97,11 @@ std::string site_warps_obstacle(const AttentionSpec& spec) {
   return {};
 }
 
+// How many site warps a CTA has where the instance may have them: all consumer warps where they keep the sums.
+int64_t site_warps_of(const AttentionSpec& spec, int64_t consumers) {
+  return sm90::backward::consumers_sum_sites(spec) ? 4 * consumers : AttentionConfig::kSeparateSiteWarps;
+}
+
 std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
   std::vector<AttentionConfig> configs;
   const bool site_warps = site_warps_obstacle(spec).empty();
@@ -107,9 +112,9 @@ std::vector<AttentionConfig> Sm90BackwardFused::space(const Spec& spec) {
   const auto add = [&](const Shape& shape, int64_t stages, const char* schedule) {
     configs.push_back(sm90::tile_config(shape.consumers, kQTileRows, stages, shape.blocks_per_sm));
     configs.back().schedule = schedule;
-    if (!site_warps || configs.back().schedule == "semaphore") return;
+    if (!site_warps || (configs.back().schedule == "semaphore" && !sm90::backward::consumers_sum_sites(spec))) return;
     configs.push_back(configs.back());
-    configs.back().site_warps = AttentionConfig::kMaxSiteWarps;
+    configs.back().site_warps = site_warps_of(spec, shape.consumers);
   };
   for (const Shape& shape : {Shape{2, 1}, Shape{1, 2}, Shape{1, 1}}) {
     for (const int64_t stages : {2, 3, 4}) add(shape, stages, "persistent");
@@ -142,9 +147,16 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
     const auto refuse = [&](std::string_view why) {
       reasons.push_back({"site_warps", fmt::format("site_warps {}; allowed: 0, {}", config.site_warps, why)});
     };
-    if (!obstacle.empty()) refuse(obstacle);
-    if (config.block_m > 64 * config.site_warps) refuse("or a warp for each 64 columns");
-    if (config.schedule == "semaphore") refuse("with schedule semaphore all warps have other work");
+    const int64_t most = site_warps_of(spec, config.consumers);
+    if (!obstacle.empty()) {
+      refuse(obstacle);
+    } else if (sm90::backward::consumers_sum_sites(spec)) {
+      if (config.site_warps != most) refuse(fmt::format("or the {} consumer warps of the CTA", most));
+    } else if (config.site_warps > most || config.block_m > 64 * config.site_warps) {
+      refuse(fmt::format("or a warp for each 64 columns, up to {}", most));
+    }
+    if (config.schedule == "semaphore" && !sm90::backward::consumers_sum_sites(spec))
+      refuse("with schedule semaphore all warps have other work");
   }
   if (!reasons.empty()) return reasons;
   const FusedResources resources(spec, config);
@@ -234,6 +246,8 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
 Constants Sm90BackwardFused::constants(const Spec& spec, const Config& config) {
   const FusedResources resources(spec, config);
   Constants constants = constants_of(resources);
+  if (config.site_warps > 0)
+    constants.emplace_back(resources.consumer_sites ? "consumer_sites" : "separate_site_warps", 1);
   if (resources.bias_in_shared) constants.emplace_back("bias_in_shared", 1);
   if (resources.bias_in_shared || spec.params().has_softmax()) constants.emplace_back("q_tile_warp", 1);
   if (spec.params().has_softmax()) {

@@ -20,7 +20,7 @@
 #include "attention/sm90_backward_fused/row_statistics.cuh"  // where kNumSoftmaxHeads
 #include "attention/sm90_backward_fused/semaphore_schedule.cuh"
 #include "attention/sm90_backward_fused/semaphore_warps.cuh"
-#include "attention/sm90_backward_fused/site_warps.cuh"  // where kSiteWarps
+#include "attention/sm90_backward_fused/site_warps.cuh"  // where kSeparateSiteWarps
 
 namespace sm90::backward {
 
@@ -94,7 +94,9 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
     } else if constexpr (Config::kStoreWarp) {
       if (warp == kProducerWarp + 2) store_tiles<Spec, Config>(shared, params);
     }
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+    // Consumer warps are the site warps.
+#elifdef kSiteWarps
     constexpr int kFirstSiteWarp = kProducerWarp + 2;
     if (warp >= kFirstSiteWarp && warp < kFirstSiteWarp + Config::kSiteWarps)
       SiteWarp<Spec, Config, Params>(shared, params, warp - kFirstSiteWarp).run();

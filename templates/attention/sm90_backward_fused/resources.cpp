@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/spec/operators/hstu_attention/operands/sums.h"
+#include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/support/integers.h"
 #include "templates/attention/host/mask_shape.h"
 #include "templates/attention/host/tile_info.h"
@@ -45,10 +46,11 @@ std::vector<Buffers> buffers_of(bool per_sequence, bool alone, bool mask_first, 
   return {{2, 2048}, {2, per_sequence ? 1024 : 448}, {1, 2048}};
 }
 
-// Bytes of shared memory that site warps need: ExchangedTile, SiteSums and barriers.
+// Bytes of shared memory that site warps need: ExchangedTile, SiteSums and barriers, or the sums of consumer warps.
 int64_t site_bytes(const AttentionSpec& spec, int64_t site_warps) {
   if (site_warps == 0) return 0;
   const OperandSums sums(spec.operands());
+  if (consumers_sum_sites(spec)) return site_warps * sums.others * 4;
   const int64_t counts = spec.params().has_intervals() ? 16 : spec.params().num_contexts ? 8 : 4;
   const auto at_least_one = [](int64_t elements) { return std::max<int64_t>(elements, 1); };
   const auto operands = static_cast<int64_t>(sums.parts.size());
@@ -57,6 +59,13 @@ int64_t site_bytes(const AttentionSpec& spec, int64_t site_warps) {
 }
 
 }  // namespace
+
+bool consumers_sum_sites(const AttentionSpec& spec) {
+  constexpr int64_t kMostReads = 3;
+  const Result<Expression> score = parse_score(spec.params());
+  return score.ok() && OperandSums(spec.operands()).tables == 0 &&
+         std::ranges::count(score->nodes(), Operator::kRead, &Expression::Node::op) <= kMostReads;
+}
 
 FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig& config) {
   const HstuAttentionParams& params = spec.params();
@@ -116,7 +125,8 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
     return found;
   };
   if (!params.has_bias() || !choose(true)) choose(false);
-  store_warp = stationary_stages > 1 && config.site_warps == 0;
+  consumer_sites = config.site_warps > 0 && consumers_sum_sites(spec);
+  store_warp = stationary_stages > 1 && (config.site_warps == 0 || consumer_sites);
   shared_bytes = total(stationary_stages, schedule_sequences);
   if (per_sequence) {
     const int64_t sum_bytes = config.block_n * params.attn_dim * static_cast<int64_t>(sizeof(float));

@@ -11,6 +11,9 @@
 
 namespace hstujit::sm90::backward {
 
+// Whether consumer warps keep the sums of what the score reads in registers: those of few places, none of a table.
+bool consumers_sum_sites(const AttentionSpec& spec);
+
 struct FusedResources {
   FusedResources(const AttentionSpec& spec, const AttentionConfig& config);
 
@@ -27,6 +30,7 @@ struct FusedResources {
   int64_t first_smem_accum_tile =
       0;                         // "per_sequence": Q tiles of a sequence before this one have one partial of dq each,
   int64_t smem_accum_tiles = 0;  // and as many from this one on have their sums in shared memory
+  bool consumer_sites = false;   // consumer warps are the site warps
   bool bias_in_shared = false;   // a Q tile's bias comes to shared memory with it
   bool mask_first =
       false;  // the mask is looked at before the activation: with a bias that is not there, or factors of rows

@@ -95,6 +95,28 @@ struct TileScores {
     clear_invalid(score_gradients);
   }
 
+#ifdef kConsumerSites
+  // The same, and adds what each site gets of this thread's pairs to `sums`.
+  template <int kSites>
+  __device__ __forceinline__ void differentiate(const Params& params, const Coordinates& at, float (&sums)[kSites]) {
+    const bool all = mask_.all();
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) gradients[i] *= scores[i];
+    if (!all) {
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) gradients[i] = mask_.valid(i) ? gradients[i] : 0.0f;
+    }
+    if (all && at.q_tile.row0 + kRows <= at.tile.rows && at.tile.row0 + Config::kBlockM <= at.tile.rows) {
+      add_to_sites<false>(params, at, sums);
+    } else {
+      add_to_sites<true>(params, at, sums);
+    }
+#pragma unroll
+    for (int i = 0; i < kScores; i += 2)
+      score_gradients[i / 2] = pack_pair<Spec::kDtypeBf16>(gradients[i], gradients[i + 1]);
+  }
+
+#endif
 #ifdef kNumSoftmaxHeads
   // Finds what does not follow from S while that is multiplied: registers are free then. `log2_sums`: in shared memory,
   // of the Q tile's rows.
@@ -138,6 +160,31 @@ struct TileScores {
   // Numbers of the two rows of accumulators i to i + 3.
   static __device__ __forceinline__ float2 of_rows(u32 numbers, int i) {
     return ld_shared_float2(numbers + (2 * i + static_cast<int>(threadIdx.x) % 4 * 2) * sizeof(float));
+  }
+
+#endif
+#ifdef kConsumerSites
+  // kSomeOutside: the share of a pair with no dS is not looked at, as it may be infinite there.
+  template <bool kSomeOutside, int kSites>
+  __device__ __forceinline__ void add_to_sites(const Params& params, const Coordinates& at,
+                                               float (&sums)[kSites]) const {
+    int column = thread_column(at), row = q_row(at), number = 0;
+    asm volatile("" : "+r"(column), "+r"(row));  // keeps positions of 32 pairs out of registers until here
+    ScoreSites::for_each_site([&](auto site) {
+      using Site = decltype(site);
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) {
+        const Pair pair = {row + i / 4 * 8 + (i & 1), column + (i & 2 ? 8 : 0), at.tile.rows, at.tile.targets,
+                           at.tile.head, at.tile.start};
+        if constexpr (Site::kShareIsOne) {
+          sums[number] += gradients[i];
+        } else {
+          const float term = gradients[i] * Site::share(0.0f, [=] { return pair; }, params);
+          sums[number] += kSomeOutside && gradients[i] == 0.0f ? 0.0f : term;
+        }
+      }
+      ++number;
+    });
   }
 
 #endif

@@ -18,7 +18,9 @@ struct DqAccumStorage<Config, true> {
   alignas(16) float4 sums[Config::kSmemAccumTiles][kFours][Config::kConsumers * kWarpgroup];
 };
 
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+// Consumer warps have their sums in registers.
+#elifdef kSiteWarps
 // Where dS of an exchange buffer is, for the warps that read it beside the consumers (site_warps.cuh).
 struct ExchangedTile {
   static constexpr int kNoMore = -1;  // in place of the rows: there are no further tiles
@@ -54,7 +56,9 @@ struct FusedShared : Shared<Config>, DqAccumStorage<Config> {
   alignas(8) float means[Config::kStages][Config::kBlockN];
 #endif
   u32 semaphore_value[Config::kStages];  // that a Q tile's semaphore is waited for with; only of "semaphore"
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+  float site_sums[Config::kSiteWarps][ScoreSites::kOthers];  // of each consumer warp
+#elifdef kSiteWarps
   u64 exchange_read[kExchangeBuffers];
   ExchangedTile exchanged_tile[kExchangeBuffers];
   SiteSums site_sums[Config::kSiteWarps];
@@ -74,7 +78,9 @@ __device__ __forceinline__ void init_exchange(FusedShared<Config>& shared) {
 #ifdef kQTileWarp
   for (int i = 0; i < Config::kStages; ++i) mbarrier_init(shared_address(&shared.q_tile_asked[i]), 1);
 #endif
-#ifdef kSiteWarps
+#ifdef kConsumerSites
+  // They wait for nobody.
+#elifdef kSiteWarps
   for (int i = 0; i < kExchangeBuffers; ++i) {
     mbarrier_init(shared_address(&shared.exchange_read[i]),
                   Config::kSiteWarps * kArrivalsPerWarp<Config::kLanesArrive>);
