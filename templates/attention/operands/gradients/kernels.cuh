@@ -32,6 +32,19 @@ struct Fragment {
     return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
   }
 
+#ifdef kDropout
+  // Bit 4 * j + e: the pair is kept. With kTransposed, rows are columns, and columns rows.
+  template <bool kTransposed = false, class Params>
+  __device__ __forceinline__ u32 kept(const Params& params, const Sequence& sequence, int head) const {
+    const Dropout<Params> dropout(params, sequence.start, head);
+    u32 bits = 0;
+#pragma unroll
+    for (int j = 0; j < kFragments; j += 2)
+      bits |= kept_of_square<kTransposed, Products<Spec>>(dropout, row, column + 8 * j) << 4 * j;
+    return bits;
+  }
+
+#endif
   // Bit 4 * j + e: the pair is valid.
   __device__ __forceinline__ u32 valid(const Sequence& sequence, bool full) const {
     if (full) return ~0u;
@@ -135,7 +148,22 @@ class BiasSums {
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+  __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const u32 kept = fragment_.kept(params_, sequence_, kv_tile.head);
+    const float factor = kept_factor(params_);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        float weight, gradient = kept >> (4 * j + e) & 1 ? gradients[0][j][e] : 0.0f;
+        softmax_gradient<Config>(scores[0][j][e], rows.of(fragment_.row_of(e)), params_, weight, gradient);
+        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradient * factor : 0.0f;
+      }
+    }
+  }
+#elifdef kNumSoftmaxHeads
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
     const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
 #pragma unroll
@@ -154,6 +182,9 @@ class BiasSums {
     if (is_softmax_head<Spec>(kv_tile.head)) return add_softmax(kv_tile, scores, gradients);
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
 #endif
+#ifdef kDropout
+    const u32 added = valid_ & fragment_.kept(params_, sequence_, kv_tile.head);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -164,7 +195,11 @@ class BiasSums {
 #ifdef kNumSoftmaxHeads
         dy *= factor_of(factors, fragment_.row_of(e));
 #endif
+#ifdef kDropout
+        sums_[j][e] += added >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
+#else
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
+#endif
       }
     }
   }
@@ -232,7 +267,11 @@ class RowSums {
       : params_(params), sequence_(sequence), row0_(row0) {
     mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, begin_, end_);
     begin_ = max(begin_, 0);
+#ifdef kDropout
+    begin_ &= ~15;  // what is drawn is of 16 columns
+#else
     if constexpr (Config::kEvenTiles) begin_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
     column_ = begin_;
   }
@@ -258,7 +297,11 @@ class RowSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
     const Fragment<Spec> fragment(row0_, kv_tile.column0);
+#ifdef kDropout
+    const u32 valid = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, kv_tile.head);
+#else
     const u32 valid = fragment.valid(sequence_, full);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -278,6 +321,9 @@ class RowSums {
       float sum = sums_[half];
       sum += __shfl_xor_sync(~0u, sum, 1);
       sum += __shfl_xor_sync(~0u, sum, 2);
+#ifdef kDropout
+      sum *= kept_factor(params_);
+#endif
       const int row = fragment.row + 8 * half;
       if (threadIdx.x % 4 != 0 || row >= sequence_.rows) continue;
       const i64 at = sequence_.start + row;
