@@ -148,16 +148,21 @@ class BiasSums {
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
+#ifdef kDropout
+  // Comes before add(), and best before S and dP: registers are free then.
+  __device__ __forceinline__ void draw_dropout(const KvTile& kv_tile) {
+    kept_ = fragment_.kept(params_, sequence_, kv_tile.head);
+  }
+#endif
 #ifdef kDropoutSoftmax
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
     const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
-    const u32 kept = fragment_.kept(params_, sequence_, kv_tile.head);
     const float factor = kept_factor(params_);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        float weight, gradient = kept >> (4 * j + e) & 1 ? gradients[0][j][e] : 0.0f;
+        float weight, gradient = kept_ >> (4 * j + e) & 1 ? gradients[0][j][e] : 0.0f;
         softmax_gradient<Config>(scores[0][j][e], rows.of(fragment_.row_of(e)), params_, weight, gradient);
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradient * factor : 0.0f;
       }
@@ -183,7 +188,7 @@ class BiasSums {
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
 #endif
 #ifdef kDropout
-    const u32 added = valid_ & fragment_.kept(params_, sequence_, kv_tile.head);
+    const u32 added = valid_ & kept_;
 #endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -255,10 +260,27 @@ class BiasSums {
   const Fragment<Spec> fragment_;
   const int bias_head_;
   const u32 valid_;
+#ifdef kDropout
+  u32 kept_;  // of a head
+#endif
   int heads_ = 0;  // so many are done
   float sums_[kFragments][4];
 };
 
+#ifdef kDropout
+// The same for TilePairs::run().
+template <class Sums>
+struct DrawingSums {
+  Sums& sums;
+
+  __device__ __forceinline__ bool next(KvTile& kv_tile) { return sums.next(kv_tile); }
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    sums.draw_dropout(kv_tile);
+    sums.add(kv_tile, scores, gradients);
+  }
+};
+
+#endif
 // The gradient of the factors of a tile of rows: sums over all heads and over the columns that the rows see.
 template <class Spec, class Config, class Params>
 class RowSums {
@@ -364,7 +386,12 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
   classify<Spec>(sequence, row0, column0, full, visible);
   BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
   if (visible) {
+#ifdef kDropout
+    DrawingSums<BiasSums<Spec, Config, Params>> drawing{sums};
+    TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(drawing);
+#else
     TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
+#endif
     sums.finish(sequence.start, sequence.rows);
   }
   if constexpr (Config::kAddsGradients) {
