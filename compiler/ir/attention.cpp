@@ -8,6 +8,7 @@
 #include "compiler/ir/ops.h"
 #include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/bound_mask.h"
+#include "compiler/spec/operators/hstu_attention/dropout.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/shared_value.h"
 
@@ -61,7 +62,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   mlir::SmallVector<mlir::StringRef> scalars;
   const Signature signature = spec.signature(Direction::kForward);
   for (const Argument& argument : signature) {
-    if (argument.kind == ArgumentKind::kFloat) scalars.push_back(argument.name);
+    if (argument.kind == ArgumentKind::kFloat && argument.name != kDropoutRatio) scalars.push_back(argument.name);
   }
   auto attention = hstu::AttentionOp::create(builder, location, builder.getStrArrayAttr(scalars));
 

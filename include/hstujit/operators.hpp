@@ -627,6 +627,10 @@ struct HstuAttention {
   // backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that
   // share rab or attn_scale
   bool adds_gradients = false;
+  // launches take dropout_ratio, the part of the weights P that become 0, a seed and an offset
+  bool dropout = false;
+  // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
+  bool seed_tensor = false;
   // forward launches of few tiles get a kernel of their own, tuned by itself
   bool small_batches = false;
 
@@ -660,6 +664,8 @@ struct HstuAttention {
     text.add("drab", drab, true);
     text.add("dattn_scale", dattn_scale, true);
     text.add("adds_gradients", adds_gradients, false);
+    text.add("dropout", dropout, false);
+    text.add("seed_tensor", seed_tensor, false);
     text.add("small_batches", small_batches, false);
     return text.str();
   }

@@ -9,11 +9,21 @@ __device__ __forceinline__ bool is_softmax_head(int head) {
   return Spec::kNumSoftmaxHeads == Spec::kHeads || head < Spec::kNumSoftmaxHeads;
 }
 
+#ifdef kDropoutSoftmax
+// Factors of the sums of rows; softmax has the one of what is kept alone.
+__device__ __forceinline__ float unless_softmax(bool softmax, float factor, float kept) {
+  return softmax ? kept : factor;
+}
+__device__ __forceinline__ float2 unless_softmax(bool softmax, const float2& factors, float kept) {
+  return make_float2(unless_softmax(softmax, factors.x, kept), unless_softmax(softmax, factors.y, kept));
+}
+#else
 // Factors of the sums of rows; softmax has none.
 __device__ __forceinline__ float unless_softmax(bool softmax, float factor) { return softmax ? 1.0f : factor; }
 __device__ __forceinline__ float2 unless_softmax(bool softmax, const float2& factors) {
   return make_float2(unless_softmax(softmax, factors.x), unless_softmax(softmax, factors.y));
 }
+#endif
 
 // Factor of a product of q and k, behind which weights are powers of two.
 template <class Params>

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 
-from matrix_attention import TYPES, bias_instances, crowd_instances, delta_instances, few_instances, many_instances, plain_instances, softmax_instances
+from matrix_attention import TYPES, bias_instances, crowd_instances, delta_instances, dropout_instances, few_instances, many_instances, plain_instances, softmax_instances
 from matrix_layers import layer_instances, program_instances
 from matrix_masks import mask_instances
 from matrix_products import product_instances
@@ -36,6 +36,7 @@ def instances():
     yield from layer_instances()
     yield from bias_instances()
     yield from softmax_instances()
+    yield from dropout_instances()
     yield from few_instances()
     yield from many_instances()
     yield from crowd_instances()
@@ -62,6 +63,9 @@ def small_instances():
         if name in ("causal-bf16-softmax1_64x64", "groups-fp16-softmax2_128x128", "none-tf32-softmax1_40x72", "causal-fp32-softmax2_rab2_rows", "causal-bf16-softmax1_rab1_scalar",
                     "contexts_window_full_targets-bf16-softmax1_jagged"):
             yield {**chosen, "max_seq_len": 512 if "jagged" in name else 256, "lengths": [0, 1, 65, 129, 256, 3, 0, 7]}
+        if name in ("causal-bf16-dropout_64x64", "context_window_full_targets-fp16-dropout_128x128", "none-tf32-dropout_rab2_rows", "causal-bf16-dropout_softmax",
+                    "groups-bf16-dropout_softmax_rab", "causal-bf16-dropout_alone"):
+            yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256, 3, 0, 7]}
         if name.startswith("layer") and "_72x" in name and "rows" not in chosen:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name in ("program_causal-bf16-layer_norm_64x64", "program_none-fp16-rms_norm_128x128"):

@@ -63,6 +63,8 @@ def instance(draw, number):
         result["attn_func_heads"] = draw.choice([1, heads])
     if "attn_func" not in parameters and draw.randrange(6) == 0:
         result["num_softmax_heads"] = draw.randint(1, heads)
+    if way != "delta" and draw.randrange(6) == 0:
+        result["dropout"], result["seed_tensor"] = True, draw.randrange(2) == 0
     if way == "delta":
         result["jagged_queries"] = draw.randrange(2) == 0
         result["delta_len"] = [draw.randint(0, 80) for _ in lengths] if result["jagged_queries"] else draw.choice([1, 3, 17, 64, 65, 130])

@@ -148,6 +148,22 @@ def softmax_instances():
         yield instance(f"softmax_alpha{alpha}", (64, 64), dtype="bf16", num_softmax_heads=1, alpha=alpha)
 
 
+def dropout_instances():
+    """With dropout of the weights, in heads of both kinds, with a bias and factors, and in batches so small that CTAs share a tile."""
+    for mask in BIAS_MASKS:
+        for kind, type_parameters in TYPES.items():
+            dropout = {**MASKS[mask], **type_parameters, "dropout": True}
+            for dims in ((64, 64), (128, 128)):
+                yield instance(f"{mask}-{kind}-dropout_{dims[0]}x{dims[1]}", dims, **dropout, seed_tensor=dims[0] == 128)
+            for bias in ("rab2_rows", "rab1_scalar"):
+                yield instance(f"{mask}-{kind}-dropout_{bias}", (64, 128), **dropout, **BIASES[bias]) | {"max_seq_len": 320, "lengths": BIAS_LENGTHS}
+            if "attn_func" not in MASKS[mask]:
+                yield instance(f"{mask}-{kind}-dropout_softmax", (64, 64), **dropout, num_softmax_heads=1)
+                yield instance(f"{mask}-{kind}-dropout_softmax_rab", (40, 72), **dropout, num_softmax_heads=2, **BIASES["rab1_scalar"]) | {
+                    "max_seq_len": 320, "lengths": BIAS_LENGTHS}
+        yield instance(f"{mask}-bf16-dropout_alone", (128, 128), **MASKS[mask], dtype="bf16", dropout=True) | {"lengths": [1000], "small_batches": True}
+
+
 def plain_instances():
     """Every mask with every data type and head dimension, scores, low alignments and int32 offsets."""
     for mask, mask_parameters in MASKS.items():

@@ -76,8 +76,8 @@ TEST(Mistakes, NamesOfThePublicPackagesAreUnderstood) {
                                                         {"concat_2D_jagged_multirow", "concat_2d_jagged"},
                                                         {"split_2D_jagged", "split_2d_jagged"},
                                                         {"split_2D_jagged_multirow", "split_2d_jagged"}};
-  // How the packages do it, and dropout of attention, which neither has.
-  const std::set<std::string> theirs = {"enable_tma", "sort_by_length", "prefill", "dropout_pr"};
+  // How the packages do it.
+  const std::set<std::string> theirs = {"enable_tma", "sort_by_length", "prefill"};
   int asked = 0;
   for (const auto& package : Json::parse(*text)) {
     for (const auto& module : package["functions"]) {
@@ -224,10 +224,10 @@ TEST(Mistakes, WhoeverAsksForTheDropoutThatThereIsNotIsTold) {
     return lines_of(R"({"version": 1, "ops": [{"name": "a", )" + fields + "}]}").front();
   };
   for (const char* name : {"dropout", "dropout_p", "linear_dropout_rate"})
-    EXPECT_THAT(
-        line(R"("op": "hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, ")" + std::string(name) +
-             "\": 0.1"),
-        EndsWith(std::string(name) + " (value 0.1) is not a known field of hstu_attention, which has no dropout"));
+    EXPECT_THAT(line(R"("op": "delta_hstu_attention", "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8, ")" +
+                     std::string(name) + "\": 0.1"),
+                EndsWith(std::string(name) +
+                         " (value 0.1) is not a known field of delta_hstu_attention, which has no dropout"));
   EXPECT_THAT(
       line(R"("dropout_p": true, "op": "stu_layer", "width": 8, "attn_dim": 8, "hidden_dim": 8, "max_seq_len": 8)"),
       HasSubstr("dropout_p (value true) is not a known field of stu_layer; it is an argument of each launch, did you "

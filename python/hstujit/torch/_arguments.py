@@ -11,7 +11,7 @@ from .._words import shown
 from ..errors import InvalidArgumentError
 from ._schema import dtype_name
 
-Dropout = tuple[float | None, int | None, int | None, torch.Tensor | None]
+Dropout = dict[str, float | int | torch.Tensor]
 
 REALS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -158,13 +158,13 @@ def moved_rows(rows: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 
 def dropout_of(ratio: float, training: bool, like: torch.Tensor, seed: int | torch.Tensor | None = None) -> Dropout:
-    """The arguments dropout_ratio, seed, offset and seed_tensor of an operator, for rows ``like`` these.
+    """The arguments dropout_ratio, seed or seed_tensor, and offset of an operator, for rows ``like`` these.
 
     Outside of training the ratio is not looked at: it may be one that is traced. A seed that is None is drawn.
     """
     if training and not 0 <= ratio <= 1:
         raise InvalidArgumentError(f"dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
     if not (training and ratio > 0):
-        return None, None, None, None
+        return {}
     seed = drawn_seed(like) if seed is None else seed
-    return (ratio, None, 0, seed) if isinstance(seed, torch.Tensor) else (ratio, seed, 0, None)
+    return {"dropout_ratio": ratio, "offset": 0, "seed_tensor" if isinstance(seed, torch.Tensor) else "seed": seed}

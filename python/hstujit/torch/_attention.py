@@ -10,7 +10,7 @@ import torch
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._arguments import contexts_of, fp32_precision, like_offsets
+from ._arguments import contexts_of, dropout_of, fp32_precision, like_offsets
 from ._operands import Facts, Operand, Reads, declared, declared_facts, facts_of
 from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, reads_nothing_else, text_of
@@ -85,6 +85,9 @@ def attention(
     attn_scale: torch.Tensor | None = None,
     scaling_seqlen: int = -1,
     operands: Mapping[str, torch.Tensor | Operand] | None = None,
+    dropout_ratio: float = 0.0,
+    training: bool = True,
+    seed: int | torch.Tensor | None = None,
     **parameters: Any,
 ) -> torch.Tensor:
     """Attention of each sequence over itself, with the score and the mask of docs/expressions.md.
@@ -105,6 +108,8 @@ def attention(
             element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head`` and
             ``scalar`` say it where that is not enough. A function asks for them by name. It may read tensors that are
             around it, too, but in ``torch.compile``.
+        dropout_ratio: of the weights that become 0 in training, from 0 to 1, a multiple of 1 / 256.
+        seed: decides which ones: a number, or (1) int64. None: drawn by PyTorch's generator of q's device.
         parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``. A tensor (B) as
             ``contextual_seq_len`` has the number of each sequence.
 
@@ -147,5 +152,6 @@ def attention(
         rab=rab,
         attn_scale=attn_scale,
         scaling_seqlen=scaling_seqlen,
+        **dropout_of(dropout_ratio, training, q, seed),
         **parameters,
     )

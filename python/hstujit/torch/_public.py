@@ -61,9 +61,6 @@ def _tensors(given: Given, *names: str) -> list[torch.Tensor]:
 def _attention(given: Given) -> str:
     if given.get("attn_func") is not None and (given.get("max_attn_len") or given.get("min_full_attn_seq_len")):
         return "a window beside masks of a tensor"
-    ratio = given.get("dropout_pr", 0)
-    if isinstance(ratio, (int, float)) and ratio > 0 and given.get("training", True):
-        return "dropout of attention"
     return ""
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from .._words import shown
-from ..errors import InvalidArgumentError, UnsupportedError
+from ..errors import InvalidArgumentError
 from ._arguments import (
     check_heads,
     delta_len_of,
@@ -33,7 +32,7 @@ from ._masks import masks_of
 from ._schema import OPERATORS as _ops
 
 
-@calling("hstu_attention", num_contexts="contextual_seq_len")
+@calling("hstu_attention", num_contexts="contextual_seq_len", dropout_ratio="dropout_pr")
 def hstu_mha(
     max_seq_len: int,
     alpha: float,
@@ -56,6 +55,7 @@ def hstu_mha(
     scaling_seqlen: int = -1,
     attn_scale: torch.Tensor | None = None,
     num_softmax_heads: int = 0,
+    seed: int | torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of each sequence over itself: ``hstu_attention`` of docs/ops-attention.md.
 
@@ -65,6 +65,7 @@ def hstu_mha(
         q, k: (L, heads, attn_dim).
         v: (L, heads, hidden_dim).
         seq_offsets: (B + 1), int32 or int64.
+        dropout_pr: of the weights that become 0 in training, from 0 to 1, a multiple of 1 / 256.
         num_targets: (B), targets at the end of each sequence.
         contextual_seq_len: rows at the beginning of a sequence that see its history; a tensor (B) has the number of
             each, which is ``num_contexts`` of the operator.
@@ -72,15 +73,11 @@ def hstu_mha(
             ``[0, f[0])``, ``[f[1], f[2])`` and so on, where f is ``attn_func[head, :, i]`` and F is odd.
         attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
         num_softmax_heads: so many of the first heads have softmax in place of activation and scale.
+        seed: decides what is dropped: a number, or (1) int64. None: drawn by PyTorch's generator of q's device.
 
     Returns:
         (L, heads, hidden_dim).
-
-    Raises:
-        hstujit.errors.UnsupportedError: ``dropout_pr`` above 0 in training.
     """
-    if dropout_pr > 0 and training:
-        raise UnsupportedError(f"dropout_pr is {shown(dropout_pr)}; attention has no dropout: it must be 0 in training")
     call = q, k, v, seq_offsets, max_seq_len, alpha
     return _ops.hstu_attention(
         *call,
@@ -91,6 +88,7 @@ def hstu_mha(
         min_full_attn_seq_len=min_full_attn_seq_len,
         num_softmax_heads=num_softmax_heads,
         precision=fp32_precision(),
+        **dropout_of(dropout_pr, training, q, seed),
     )
 
 
@@ -180,7 +178,7 @@ def hstu_norm_mul_dropout(
     call = x, u, weight_like(weight, x), weight_like(bias, x), eps
     return _ops.hstu_norm_mul_dropout(
         *call,
-        *dropout_of(dropout_ratio, training, x, seed),
+        **dropout_of(dropout_ratio, training, x, seed),
         group_norm=group_norm,
         heads=num_heads,
         concat_u=concat_ux,

@@ -206,7 +206,7 @@ def hstu_compute_output(
     call = attn, u, x, weight_like(norm_weight, x), output_weight, weight_like(norm_bias, x), norm_eps
     _, out = _ops.hstu_compute_output(
         *call,
-        *dropout_of(dropout_ratio, training, x),
+        **dropout_of(dropout_ratio, training, x),
         heads=num_heads,
         hidden_dim=linear_dim,
         training=torch.is_grad_enabled(),

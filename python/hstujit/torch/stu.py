@@ -27,7 +27,6 @@ Operands = Mapping[str, torch.Tensor] | None
 
 _CACHED_NAMES = {**NAMES, "x": "delta_x"}
 _EPS = 1e-6
-_DROPOUT = ("dropout_ratio", "seed", "offset", "seed_tensor")
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 
 
@@ -129,7 +128,6 @@ class STULayer(torch.nn.Module):
         kept = None
         if kv_caching_lengths is not None:
             kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
-        dropout = dict(zip(_DROPOUT, dropout_of(config.output_dropout_ratio, self.training, x)))
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
             NAMES,
@@ -138,7 +136,7 @@ class STULayer(torch.nn.Module):
             seq_offsets=x_offsets,
             max_seq_len=max_seq_len,
             **self._arguments(x, num_targets, x_offsets, contextual_seq_len, tensors),
-            **dropout,
+            **dropout_of(config.output_dropout_ratio, self.training, x),
             training=training or prefill,
             recompute_normed_x=prefill or config.recompute_normed_x,
             recompute_uvqk=not prefill and config.recompute_uvqk,

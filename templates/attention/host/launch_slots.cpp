@@ -104,6 +104,12 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
     if (argument.kind == ArgumentKind::kFloat)
       slots.push_back(argument_slot(signature, argument.name, Kind::kFloat, argument.name));
   }
+  if (params.attn_seed_tensor) {
+    slots.push_back(argument_slot(signature, "seed_tensor", Kind::kPointer, "seed_tensor", "const i64*"));
+  } else if (params.attn_dropout) {
+    slots.push_back(argument_slot(signature, "seed", Kind::kLong, "seed"));
+  }
+  if (params.attn_dropout) slots.push_back(argument_slot(signature, "offset", Kind::kLong, "offset"));
   slots.push_back(argument_slot(signature, "inverse_scale", Kind::kInverse, "scaling_seqlen"));
   slots.back().fallback = find_argument(signature, "max_seq_len");
   return slots;
@@ -136,8 +142,10 @@ Constants attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
   const HstuAttentionParams& params = spec.params();
   const bool even = params.has_bias() && params.dtype != DataType::kFp32 && params.alignment >= 4;
-  return {
+  Constants constants = {
       {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
+  if (params.attn_dropout && params.has_softmax()) constants.emplace_back("dropout_softmax", 1);
+  return constants;
 }
 
 std::string attention_kernel_prefix(const AttentionSpec& spec) {
@@ -149,6 +157,7 @@ std::string attention_kernel_prefix(const AttentionSpec& spec) {
     prefix += operand.kernel_suffix.empty() ? "_" + operand.name : std::string(operand.kernel_suffix);
   }
   if (params.has_softmax()) prefix += "_softmax";
+  if (params.attn_dropout) prefix += "_dropout";
   if (params.adds_gradients) prefix += "_adding";
   return prefix;
 }

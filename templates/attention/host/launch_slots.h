@@ -19,8 +19,8 @@ ParamSlot attention_map_slot(const Signature& signature, std::string name, std::
 
 // Slots common to the skeletons of a direction: outputs and their strides, operands that the score reads with theirs,
 // [max_seq_len with a bias], seq_offsets, [seq_offsets_q], operands that the mask reads, total_rows,
-// [total_query_rows], batch, max_query_rows, alpha, inverse_scale. Members have the names that
-// templates/attention/*/kernel.cuh use. 16-bit data types are `u16` on the device.
+// [total_query_rows], batch, max_query_rows, alpha, [dropout_ratio, seed or seed_tensor, offset], inverse_scale.
+// Members have the names that templates/attention/*/kernel.cuh use. 16-bit data types are `u16` on the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
 
 // ceil((size of the tensor's first dimension + bias) / divisor)
@@ -41,7 +41,8 @@ std::vector<GridFactor> sequence_grid(const AttentionSpec& spec, Direction direc
 std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction);
 
 // Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether tiles of
-// columns begin at even ones, as pairs of the bias do: kEvenTiles.
+// columns begin at even ones, as pairs of the bias do: kEvenTiles; where heads have softmax and dropout,
+// kDropoutSoftmax.
 Constants attention_constants(const AttentionSpec& spec);
 
 // Beginning of kernel names: the operator, "_jagged" where sequences have different numbers of rows in q, and what

@@ -41,7 +41,11 @@ class MovingTileCursor {
       : own0_(own0), own1_(min(own0 + Config::kBlockM, sequence.rows) - 1), sequence_(sequence) {
     View::range(own0_, own1_, sequence_, next_, end_);
     next_ = max(next_, 0);
+#ifdef kDropout
+    next_ &= ~15;  // what is drawn is of 16 columns, or rows
+#else
     if constexpr (Config::kEvenTiles) next_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
   }
 

@@ -13,6 +13,7 @@ constexpr int64_t kOtherRegisters = 90;    // addresses, loop state, the mask, o
 constexpr int64_t kOtherPerSequence = 36;  // the same where many resident warps leave little on its way
 constexpr int64_t kContextRegisters = 20;  // of them, where each sequence has its own number of contexts
 constexpr int64_t kSoftmaxRegisters = 24;  // statistics of rows, where residents leave little
+constexpr int64_t kDropoutRegisters = 16;  // what Philox computes with; twice as many where residents leave little
 constexpr int64_t kVectorRegisters = 16;   // operands on their way without tensor cores: four elements each
 constexpr int64_t kGatherRegisters = 12;   // elements on their way where data is too badly aligned for cp.async
 constexpr int64_t kBiasRegisters = 8;      // addresses of the bias, where operands are not on their way one by one
@@ -34,9 +35,10 @@ BackwardResources::BackwardResources(const HstuAttentionParams& params, const At
   const int64_t passing = (is_ieee(params) ? kVectorRegisters : 0) + (params.alignment < 4 ? kGatherRegisters : 0) +
                           (params.has_bias() && !is_ieee(params) ? kBiasRegisters : 0);
   const int64_t softmax = params.has_softmax() ? kSoftmaxRegisters : 0;
-  const int64_t other = config.schedule != "per_sequence" ? kOtherRegisters
-                        : params.num_contexts             ? kOtherPerSequence + kContextRegisters + softmax
-                                                          : kOtherPerSequence + softmax;
+  const int64_t dropout = params.attn_dropout ? kDropoutRegisters : 0;
+  const int64_t other = config.schedule != "per_sequence" ? kOtherRegisters + dropout
+                        : params.num_contexts ? kOtherPerSequence + kContextRegisters + softmax + 2 * dropout
+                                              : kOtherPerSequence + softmax + 2 * dropout;
   const auto needed = [&](int64_t chunk, bool own, bool split) {
     const int64_t sums = split ? std::max(params.attn_dim, params.hidden_dim) : params.attn_dim + params.hidden_dim;
     const int64_t scores = chunk + (is_ieee(params) ? 0 : chunk / 4);  // S and dP, and one of them rounded

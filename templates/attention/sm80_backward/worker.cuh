@@ -1,6 +1,7 @@
 // hstu_attention backward on Ampere and Ada: a tile that a CTA owns, and the tiles that pass by it. What the products
 // call a query is of the tile that it owns.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
 #include "attention/sm80/cta_place.cuh"
@@ -142,15 +143,44 @@ class BackwardWorker {
     Scores scores, gradients;
     multiply_scores(x, other0, scores);
     if constexpr (Role::kAttnGradient) hidden_.multiply_scores(y, gradients);
+#ifdef kDropout
+    u32 kept[S::kRowTiles][S::kScoreTiles / 2];
+    draw(other0, kept);
+    if constexpr (Role::kAttnGradient) drop(kept, gradients);
+#endif
     if (full) {
       activate<false>(scores, gradients, other0);
     } else {
       activate<true>(scores, gradients, other0);
     }
+#ifdef kDropout
+    if constexpr (Role::kHiddenGradient) drop(kept, scores);
+#endif
     if constexpr (Role::kHiddenGradient) hidden_.multiply_outputs(y, scores, hidden_sums_);
     if constexpr (Role::kAttnGradient) attn_.multiply_outputs(x, gradients, attn_sums_);
   }
 
+#ifdef kDropout
+  // Pairs that are kept of each 16 columns (or rows) of a chunk.
+  __device__ __forceinline__ void draw(int other0, u32 (&kept)[S::kRowTiles][S::kScoreTiles / 2]) const {
+    const Dropout<Params> dropout(params_, sequence_.start, head_);
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < S::kScoreTiles / 2; ++j)
+        kept[i][j] = kept_of_square<!Role::kRows, Products<Attn>>(dropout, thread_own() + 16 * i, other0 + 16 * j);
+    }
+  }
+
+  static __device__ __forceinline__ void drop(const u32 (&kept)[S::kRowTiles][S::kScoreTiles / 2], Scores& numbers) {
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < S::kScoreTiles / 2; ++j) drop_square(kept[i][j], numbers[i][2 * j], numbers[i][2 * j + 1]);
+    }
+  }
+
+#endif
   // S / alpha.
   __device__ __forceinline__ void multiply_scores(u32 x, int other0, Scores& scores) const {
     if constexpr (Spec::Bias::kHeads > 0) {
@@ -240,7 +270,13 @@ class BackwardWorker {
 
   template <class Shape_>
   __device__ __forceinline__ void store(const TensorRef& tensor, const typename Shape_::Outputs& sums) const {
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+    if (is_softmax_head<Spec>(head_)) {
+      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
+                                          warp_own0_, sequence_.rows, sums, kept_factor(params_));
+      return;
+    }
+#elifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(head_)) {
       store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
                                           warp_own0_, sequence_.rows, sums, 1.0f);

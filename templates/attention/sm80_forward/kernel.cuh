@@ -7,6 +7,7 @@
 // products, fp32 by fused multiply-adds. Of hstu_attention and delta_hstu_attention; formulas: docs/ops-attention.md. Generated
 // around it: see docs/generated-source.md.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/sequence.cuh"
 #include "attention/sm80/bias.cuh"
 #include "attention/sm80/cta_place.cuh"
@@ -42,7 +43,14 @@ class Worker {
     char* out = reinterpret_cast<char*>(params_.out) +
                 sequence_.query_start * params_.out_row_stride * S::kElementBytes +
                 head_ * params_.out_head_stride * S::kElementBytes;
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+    if (is_softmax_head<Spec>(head_)) {
+      normalize_outputs();
+      store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
+                                     outputs_, kept_factor(params_));
+      return;
+    }
+#elifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(head_)) {
       normalize_outputs();
       store_outputs<Spec, Config, S>(out, params_.out_row_stride * S::kElementBytes, row0_ + warp_row0_, sequence_.rows,
@@ -86,6 +94,9 @@ class Worker {
         Scores scores;
         multiply_scores(k_chunk(stage, chunk), tile.first + chunk * Config::kChunkColumns, scores);
         activate<false>(scores, tile.first + chunk * Config::kChunkColumns);
+#ifdef kDropout
+        drop_weights(scores, tile.first + chunk * Config::kChunkColumns);
+#endif
         products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
       }
       return;
@@ -108,6 +119,9 @@ class Worker {
       } else {
         activate<true>(scores, column0);
       }
+#ifdef kDropout
+      drop_weights(scores, column0);
+#endif
       products_.multiply_outputs(v_chunk(stage, chunk), scores, outputs_);
     }
   }
@@ -170,6 +184,19 @@ class Worker {
     return row0_ + warp_row0_ + static_cast<int>(threadIdx.x) % 32 / 4;
   }
 
+#ifdef kDropout
+  __device__ __forceinline__ void drop_weights(Scores& scores, int column0) const {
+    const Dropout<Params> dropout(params_, sequence_.start, head_);
+#pragma unroll
+    for (int i = 0; i < S::kRowTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < S::kScoreTiles; j += 2)
+        drop_square(kept_of_square<false, Multiply>(dropout, thread_row() + 16 * i, column0 + 8 * j), scores[i][j],
+                    scores[i][j + 1]);
+    }
+  }
+
+#endif
 #ifdef kNumSoftmaxHeads
   // S as a power of two, minus infinity where a pair is not valid.
   template <bool kMasked>

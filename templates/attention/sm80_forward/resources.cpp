@@ -14,6 +14,7 @@ constexpr int64_t kRegisterStep = 8;       // registers are given to threads in 
 constexpr int64_t kOtherRegisters = 72;    // addresses, loop state, the mask, operands of k and v on their way
 constexpr int64_t kOtherPerSequence = 36;  // the same where many resident warps leave little on its way
 constexpr int64_t kSoftmaxRegisters = 24;  // sums and statistics of rows, where residents leave little
+constexpr int64_t kDropoutRegisters = 12;  // what Philox computes with; twice as many where residents leave little
 constexpr int64_t kVectorRegisters = 16;   // q and k on their way without tensor cores: four elements each
 constexpr int64_t kGatherRegisters = 12;   // elements on their way where data is too badly aligned for cp.async
 constexpr int64_t kBiasRegisters = 16;     // addresses of the bias, and some of it on its way
@@ -49,7 +50,9 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
   const int64_t fragments = warp_rows / 16;
   const int64_t steps = qk_row_bytes / kStepBytes;
   const int64_t softmax = params.has_softmax() ? kSoftmaxRegisters : 0;
-  const int64_t other = config.schedule == "per_sequence" ? kOtherPerSequence + softmax : kOtherRegisters;
+  const bool per_sequence = config.schedule == "per_sequence";
+  const int64_t dropout = params.attn_dropout ? (per_sequence ? 2 : 1) * kDropoutRegisters : 0;
+  const int64_t other = (per_sequence ? kOtherPerSequence + softmax : kOtherRegisters) + dropout;
   const auto needed = [&](int64_t chunk, bool query) {
     const int64_t accumulators = params.hidden_dim / 2 + chunk / 2;
     const int64_t weights = is_ieee(params) ? 0 : chunk / 4;

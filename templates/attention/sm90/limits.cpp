@@ -82,6 +82,10 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
   if (spec.params().has_softmax()) {
     return {{"pack_sequences", "pack_sequences true; allowed: false, rows of packed tiles have no softmax"}};
   }
+  if (spec.params().attn_dropout) {
+    return {
+        {"pack_sequences", "pack_sequences true; allowed: false, dropout draws for blocks of 16 rows of one sequence"}};
+  }
   if (spec.params().has_bias()) {
     return {
         {"pack_sequences",

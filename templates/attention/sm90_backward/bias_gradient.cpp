@@ -21,7 +21,10 @@ constexpr int64_t kProducerRegisters = 56;
 
 }  // namespace
 
-bool has_bias_gradient(const HstuAttentionParams& params) { return params.returns_dbias() && !params.has_intervals(); }
+// No registers are left for dropout beside softmax.
+bool has_bias_gradient(const HstuAttentionParams& params) {
+  return params.returns_dbias() && !params.has_intervals() && !(params.attn_dropout && params.has_softmax());
+}
 
 void add_bias_gradient(const AttentionSpec& spec, LaunchPlan& plan) {
   const HstuAttentionParams& params = spec.params();

@@ -154,6 +154,10 @@ class Consumer {
 #pragma unroll 1
       while (low.next(kv_tile)) {
         if (visible_low || visible_high) {
+#ifdef kDropout
+          low.draw_dropout(kv_tile);
+          high.draw_dropout(kv_tile);
+#endif
           multiply();
           add<0>(kv_tile, low);
           add<1>(kv_tile, high);

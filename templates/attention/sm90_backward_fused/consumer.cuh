@@ -139,6 +139,9 @@ class FusedConsumer {
 #ifdef kNumSoftmaxHeads
     own_.look_ahead({tile(), q_tile(), warpgroup_}, shared_address(shared_.log2_sums[pipeline_.stage()]));
 #endif
+#ifdef kDropout
+    own_.draw_dropout(params_, {tile(), q_tile(), warpgroup_});
+#endif
     wgmma_wait_group<0>();
     wgmma_keep_in_place(own_.scores);
 #ifdef kNumSoftmaxHeads
@@ -150,10 +153,18 @@ class FusedConsumer {
 #else
     own_.activate(params_, {tile(), q_tile(), warpgroup_});
 #endif
+#ifdef kDropout
+    own_.drop_weights();
+#endif
     issue_gradients();
     issue_dv();
     wgmma_wait_group<1>();
     wgmma_keep_in_place(own_.gradients);
+#ifdef kDropoutSoftmax
+    own_.drop_gradients(shared_address(shared_.means[pipeline_.stage()]));
+#elifdef kDropout
+    own_.drop_gradients();
+#endif
 #ifdef kConsumerSites
     own_.differentiate(params_, {tile(), q_tile(), warpgroup_}, sites_);
 #else
@@ -380,7 +391,10 @@ class FusedConsumer {
     // All warpgroups are past the products that read k.
     named_barrier_sync(kAllConsumers, Config::kConsumers * kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+    const float factor =
+        unless_softmax(is_softmax_head<Spec>(tile().head), common_factor<Spec>(params_), kept_factor(params_));
+#elifdef kNumSoftmaxHeads
     const float factor = unless_softmax(is_softmax_head<Spec>(tile().head), common_factor<Spec>(params_));
 #else
     const float factor = common_factor<Spec>(params_);

@@ -65,6 +65,9 @@ struct DqPartial {
                                                const float (&partial)[kSums]) {
 #ifdef kSiteWarps
     const float factor = common_factor<Spec>(params) * params.alpha;
+#elifdef kDropoutSoftmax
+    const float factor =
+        unless_softmax(is_softmax_head<Spec>(tile.head), common_factor<Spec>(params), kept_factor(params));
 #elifdef kNumSoftmaxHeads
     const float factor = unless_softmax(is_softmax_head<Spec>(tile.head), common_factor<Spec>(params));
 #else
@@ -123,6 +126,9 @@ __device__ __forceinline__ void convert_dq_rows(const Params& params) {
       const float4 four = from[i];
 #ifdef kSiteWarps
       const float factor = common_factor<Spec>(params) * params.alpha;
+#elifdef kDropoutSoftmax
+      const float factor =
+          unless_softmax(is_softmax_head<Spec>(head), common_factor<Spec>(params), kept_factor(params));
 #elifdef kNumSoftmaxHeads
       const float factor = unless_softmax(is_softmax_head<Spec>(head), common_factor<Spec>(params));
 #else

@@ -6,6 +6,7 @@
 // and the sums of weights and of weights times dP relative to it. Warpgroups do not wait for one another, so that the
 // products of one run beside the sums of others.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/pair.cuh"
 #include "attention/sm90_backward/epilogue.cuh"
@@ -112,6 +113,9 @@ class RowStatisticsConsumer {
       HeadBias<Spec, Params>(params_, tile().sequence(), tile().head, tile().rows)
           .template add_fragment<Config::kBlockN>(row(), kv_tile.row0, scores_);
     }
+#ifdef kDropout
+    drop_gradients(kv_tile.row0);
+#endif
     const float scale = softmax_scale(params_);
 #pragma unroll
     for (float& x : scores_) x *= scale;
@@ -132,6 +136,16 @@ class RowStatisticsConsumer {
     }
   }
 
+#ifdef kDropout
+  __device__ __forceinline__ void drop_gradients(int first_column) {
+    KeptPairs<kScores, false> pairs;
+    const Dropout<Params> dropout(params_, tile().start, tile().head);
+    pairs.draw(dropout, tile().row0 + warpgroup_ * kWarpgroupRows + warp_row(), first_column);
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) gradients_[i] = pairs.kept(i) ? gradients_[i] : 0.0f;
+  }
+
+#endif
   // Gives pairs that are not valid no weight. Columns past the end of the sequence hold anything.
   __device__ __forceinline__ void leave_out_invalid(const MovingTileInfo& kv_tile) {
     const int rows = tile().rows, row = this->row(), column = kv_tile.row0 + static_cast<int>(threadIdx.x) % 4 * 2;

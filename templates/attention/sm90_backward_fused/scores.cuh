@@ -1,6 +1,7 @@
 // Attention backward on Hopper, dS computed once: what a consumer thread holds of a Q tile of 64 rows, and how P and dS
 // come of S and dP.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/factors.cuh"
 #include "attention/operands/pair.cuh"
@@ -84,6 +85,41 @@ struct TileScores {
     if (at.q_tile.flags & MovingTileInfo::full(at.warpgroup)) return;
     const int first_column = at.tile.row0 + at.warpgroup * kWarpgroupRows + warp_row();
     mask_ = FragmentMask<kScores>(ColumnBits<kRows>(at.q_tile.row0, first_column, at.tile.rows, at.tile.targets));
+  }
+
+#endif
+#ifdef kDropout
+  // While the product runs.
+  __device__ __forceinline__ void draw_dropout(const Params& params, const Coordinates& at) {
+    const Dropout<Params> dropout(params, at.tile.start, at.tile.head);
+    kept_.draw(dropout, at.tile.row0 + at.warpgroup * kWarpgroupRows + warp_row(), at.q_tile.row0);
+  }
+
+  // In rounded pairs.
+  __device__ __forceinline__ void drop_weights() {
+#pragma unroll
+    for (int i = 0; i < kScores / 2; ++i) {
+      if (!kept_.kept(2 * i)) weights[i] &= 0xffff0000u;
+      if (!kept_.kept(2 * i + 1)) weights[i] &= 0xffffu;
+    }
+  }
+
+#endif
+#ifdef kDropoutSoftmax
+  // dP is 0 beside what begin_gradients() began it with.
+  __device__ __forceinline__ void drop_gradients(u32 means) {
+#pragma unroll
+    for (int i = 0; i < kScores; i += 4) {
+      const float2 of_pair = of_rows(means, i);
+#pragma unroll
+      for (int j = i; j < i + 4; ++j) gradients[j] = kept_.kept(j) ? gradients[j] : of_half(of_pair, j % 2);
+    }
+  }
+
+#elifdef kDropout
+  __device__ __forceinline__ void drop_gradients() {
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) gradients[i] = kept_.kept(i) ? gradients[i] : 0.0f;
   }
 
 #endif
@@ -255,6 +291,9 @@ struct TileScores {
   }
 
   FragmentMask<kScores> mask_;  // of the accumulators of S and dP
+#ifdef kDropout
+  KeptPairs<kScores, true> kept_;  // of the same
+#endif
 #ifdef kNumSoftmaxHeads
   float2 log2_sums_[kScores / 4];
 #endif

@@ -4,6 +4,7 @@
 // sums of the role (wgmma, P or dS as the register operand: the accumulator layout of S is the operand layout). For
 // columns, S and dP come out transposed, and so are what the sums need.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/factors.cuh"
 #include "attention/operands/pair.cuh"
@@ -76,6 +77,9 @@ class Consumer {
     while (true) {
       if (peek_moving()) {
         issue_scores();
+#ifdef kDropout
+        draw_dropout();
+#endif
         wgmma_wait_group<0>();
         keep_scores_in_place();
         activate();
@@ -369,7 +373,21 @@ class Consumer {
   }
 
 #endif
+#ifdef kDropout
+  // Of the moving tile whose products run.
+  __device__ __forceinline__ void draw_dropout() {
+    const Dropout<Params> dropout(params_, tile().start, tile().head);
+    kept_pairs_.draw(dropout, tile().row0 + warpgroup_ * kWarpgroupRows + warp_row(), moving_tile(pipeline_).row0);
+  }
+
+#endif
   __device__ __forceinline__ void activate() {
+#ifdef kDropout
+    if constexpr (kHasFirst) {
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) gradients_[i] = kept_pairs_.kept(i) ? gradients_[i] : 0.0f;
+    }
+#endif
     add_bias();
 #ifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(tile().head)) return activate_by_softmax();
@@ -384,6 +402,12 @@ class Consumer {
   }
 
   __device__ __forceinline__ void round() {
+#ifdef kDropout
+    if constexpr (kHasSecond) {
+#pragma unroll
+      for (int i = 0; i < kScores; ++i) scores_[i] = kept_pairs_.kept(i) ? scores_[i] : 0.0f;
+    }
+#endif
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) {
       if constexpr (kHasFirst) {
@@ -402,6 +426,9 @@ class Consumer {
       if constexpr (kOverlap) {
         issue_scores();
         issue_sums(previous);
+#ifdef kDropout
+        draw_dropout();
+#endif
         wgmma_wait_group<1>();
         keep_scores_in_place();
         activate();
@@ -411,6 +438,9 @@ class Consumer {
         issue_sums(previous);
         finish_sums(previous);
         issue_scores();
+#ifdef kDropout
+        draw_dropout();
+#endif
         wgmma_wait_group<0>();
         keep_scores_in_place();
         activate();
@@ -452,7 +482,9 @@ class Consumer {
     // All warps of the warpgroup are past the products that read the tile.
     named_barrier_sync(kWithinWarpgroup + warpgroup_, kWarpgroup);
     const int tile_row = warpgroup_ * kWarpgroupRows + warp_row();
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+    const auto factors = unless_softmax(is_softmax_head<Spec>(tile().head), this->factors(), kept_factor(params_));
+#elifdef kNumSoftmaxHeads
     const auto factors = unless_softmax(is_softmax_head<Spec>(tile().head), this->factors());
 #else
     const auto factors = this->factors();
@@ -489,6 +521,9 @@ class Consumer {
   u32 score_gradients_[kScores / 2];
   float first_sums_[kFirstSums];
   float second_sums_[kSecondSums];
+#ifdef kDropout
+  KeptPairs<kScores, kColumns> kept_pairs_;  // of the moving tile whose products are under way
+#endif
 #ifdef kAttnFunc
   FragmentMask<kScores> mask_;  // of the moving tile whose products are under way, unless all is seen
 #endif

@@ -39,7 +39,8 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const bool long_mask = is_long_mask(params);
   // Addresses of the bias, and some of it on its way.
   const int64_t bias = params.has_bias() ? 12 : 0;
-  const int64_t softmax = params.has_softmax() ? 16 : 0;  // statistics of rows
+  // Statistics of rows, beside which dropout has no registers to draw in.
+  const int64_t softmax = params.has_softmax() ? (params.attn_dropout ? 24 : 16) : 0;
   const int64_t rows = params.attn_dim / 2 + scores + state + bias + softmax;
   constexpr int64_t kMaxColumns = 256;  // of both sums
   split_columns = params.attn_dim + params.hidden_dim > kMaxColumns;

@@ -5,6 +5,7 @@
 // and its activation runs while P v is still in the tensor cores: KV tiles are independent, but in heads with softmax,
 // whose O is then multiplied by what a larger S makes of it.
 #pragma once
+#include "attention/dropout.cuh"  // where kDropout
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/factors.cuh"
 #include "attention/operands/pair.cuh"
@@ -54,6 +55,9 @@ class Consumer {
       issue_scores();
       warp_scheduler_barrier_arrive();
       load_bias();
+#ifdef kDropout
+      draw_dropout();
+#endif
       wgmma_wait_group<0>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -336,8 +340,20 @@ class Consumer {
 #endif
   }
 
+#ifdef kDropout
+  // Of the current KV tile, while its product runs.
+  __device__ __forceinline__ void draw_dropout() {
+    const Dropout<Params> dropout(params_, tile_.start, tile_.head);
+    kept_pairs_.draw(dropout, tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row(), kv_tile_.row0);
+  }
+
+#endif
   // The accumulator layout of S is the register-operand layout of P.
   __device__ __forceinline__ void round_weights() {
+#ifdef kDropout
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) scores_[i] = kept_pairs_.kept(i) ? scores_[i] : 0.0f;
+#endif
 #pragma unroll
     for (int i = 0; i < kScores / 2; ++i) {
       weights_[i] = pack_pair<Spec::kDtypeBf16>(scores_[2 * i], scores_[2 * i + 1]);
@@ -357,6 +373,9 @@ class Consumer {
       issue_outputs(previous);
       warp_scheduler_barrier_arrive();
       load_bias();
+#ifdef kDropout
+      draw_dropout();
+#endif
       wgmma_wait_group<1>();
       wgmma_keep_in_place(scores_);
       release_scores_operands();
@@ -435,7 +454,13 @@ class Consumer {
       if (tile.not_finite) restore_values<Spec>(params_, tile, tile_.row0, thread_row(), tile_.head, outputs_);
     }
     u32 words[kOutputs / 2];
-#ifdef kNumSoftmaxHeads
+#ifdef kDropoutSoftmax
+    const auto given = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
+    const float kept = kept_factor(params_);
+    const float2 own = make_float2(softmax_[0].factor() * kept, softmax_[1].factor() * kept);
+    const bool softmax = is_softmax_head<Spec>(tile_.head);
+    const float2 factors = make_float2(softmax ? own.x : of_half(given, 0), softmax ? own.y : of_half(given, 1));
+#elifdef kNumSoftmaxHeads
     const auto given = thread_factors(row_factors<Spec>(params_, tile_.start, tile_.rows), tile_.row0 + thread_row());
     const float2 own = make_float2(softmax_[0].factor(), softmax_[1].factor());
     const bool softmax = is_softmax_head<Spec>(tile_.head);
@@ -516,6 +541,9 @@ class Consumer {
   float outputs_[kOutputs];
 #ifdef kAttnFunc
   KeptIntervals intervals_[2];  // of the thread's rows
+#endif
+#ifdef kDropout
+  KeptPairs<kScores, false> kept_pairs_;  // of the KV tile whose product is under way
 #endif
 #ifdef kNumSoftmaxHeads
   OnlineSoftmax<Config> softmax_[2];  // of the thread's rows

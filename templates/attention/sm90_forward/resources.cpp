@@ -66,6 +66,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
   if (params.has_softmax()) registers_needed += 8;
+  if (params.attn_dropout) registers_needed += config.block_n % 64 == 0 ? 4 : 12;
   if (params.has_bias()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.
     // Found by compiling, as the others; the widest outputs leave none.

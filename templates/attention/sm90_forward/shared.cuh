@@ -123,7 +123,11 @@ __device__ __forceinline__ void zero_rows(Shared<Config>& shared, int stage, int
 // The first column of a tile's KV tiles, whose rows see columns from `begin` on. Pairs of the bias are at even columns.
 template <class Config>
 __device__ __forceinline__ int first_kv_column(int begin) {
+#ifdef kDropout
+  return begin & ~15;  // what is drawn is of 16 columns
+#else
   return Config::kEvenTiles ? begin & ~1 : begin;
+#endif
 }
 
 // With kSplit: how many CTAs of the cluster, the first ones, have some of the KV tiles of a tile, which go from

@@ -425,7 +425,7 @@ class BackwardEmitter {
         const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
         const Value pair_row = side.rows() ? mine : others, pair_column = side.rows() ? others : mine;
         const auto [y, slope] = item_.score_and_slope(product, pair_row, pair_column, head);
-        const Value passed_on = emit_.load_lanes(dp);
+        const Value passed_on = item_.dropped(emit_.load_lanes(dp), pair_row, pair_column, head);
         Value weight = emit_.broadcast(y);
         Value gradient = emit_.mulf(passed_on, emit_.broadcast(slope));
         if (!side.rows() && item_.scales_rows()) {
@@ -447,6 +447,7 @@ class BackwardEmitter {
             added.back() = emit_.mulf(added.back(), factors);
           }
         }
+        if (side.db != nullptr) weight = item_.dropped(weight, pair_row, pair_column, head);
         Value valid;
         if (masked) {
           valid = emit_.broadcast(valid_pairs(side, mine, others, head));
@@ -504,7 +505,7 @@ class BackwardEmitter {
   }
 
   // Adds to the sums of rows of a head with softmax, in each lane relative to its largest S.
-  void emit_softmax_sums(const Side& side, Value item_row, Value offset, Value first_other, Value, bool masked) {
+  void emit_softmax_sums(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked) {
     const Value zero = emit_.integer(0);
     for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
       const Value own = emit_.add(item_row, row);
@@ -513,7 +514,9 @@ class BackwardEmitter {
       const Value largest = emit_.maxf(before, seen), kept = emit_.exp(emit_.subf(before, largest));
       emit_.store_lanes(largest, largest_at);
       Value weight = emit_.exp(emit_.subf(seen, largest));
-      Value product = emit_.mulf(weight, emit_.load_lanes(emit_.address(dp_, row, step)));
+      Value product = emit_.load_lanes(emit_.address(dp_, row, step));
+      product = emit_.mulf(
+          weight, dropped(side, product, emit_.add(item_row, row), emit_.add(offset, step), first_other, head));
       if (masked) {
         weight = emit_.select(valid, weight, emit_.zero_lanes());
         product = emit_.select(valid, product, emit_.zero_lanes());
@@ -526,7 +529,8 @@ class BackwardEmitter {
   }
 
   // As emit_gradients, of a head with softmax.
-  void emit_softmax_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value, bool masked) {
+  void emit_softmax_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value head,
+                              bool masked) {
     const Value zero = emit_.integer(0), alpha = emit_.broadcast(item_.argument("alpha"));
     for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
       const Value block_row = emit_.add(item_row, row), tile_column = emit_.add(offset, step);
@@ -536,7 +540,9 @@ class BackwardEmitter {
       };
       const Value dp = emit_.address(dp_, row, step);
       Value weight = emit_.exp(emit_.subf(score, of_row(log_sums_)));
-      Value gradient = emit_.mulf(emit_.mulf(weight, alpha), emit_.subf(emit_.load_lanes(dp), of_row(means_)));
+      const Value passed_on = dropped(side, emit_.load_lanes(dp), block_row, tile_column, first_other, head);
+      Value gradient = emit_.mulf(emit_.mulf(weight, alpha), emit_.subf(passed_on, of_row(means_)));
+      if (side.db != nullptr) weight = dropped(side, weight, block_row, tile_column, first_other, head);
       if (masked) {
         weight = emit_.select(valid, weight, emit_.zero_lanes());
         gradient = emit_.select(valid, gradient, emit_.zero_lanes());
@@ -545,6 +551,14 @@ class BackwardEmitter {
       if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
       if (side.da != nullptr) emit_.store_lanes(gradient, dp);
     });
+  }
+
+  // AttentionItem::dropped() of lanes that are `block_row` behind the item's first row and `tile_column` behind
+  // `first_other`.
+  Value dropped(const Side& side, Value lanes, Value block_row, Value tile_column, Value first_other, Value head) {
+    const Value mine = emit_.add(item_.at(kBegin), block_row);
+    const Value others = emit_.count_from(emit_.add(first_other, tile_column));
+    return side.rows() ? item_.dropped(lanes, mine, others, head) : item_.dropped(lanes, others, mine, head);
   }
 
   void add_lanes(Value lanes, Value address) {

@@ -159,6 +159,7 @@ class ForwardEmitter {
         }
         const Value own = emit_.add(first_row, row), columns = emit_.count_from(emit_.add(first_column, step));
         Value weight = emit_.broadcast(item_.score(product, own, columns, item_.at(kHead)));
+        weight = item_.dropped(weight, own, columns, item_.at(kHead));
         if (masked) {
           const Value valid = item_.valid(own, columns, item_.at(kHead));
           weight = emit_.select(emit_.broadcast(valid), weight, emit_.zero_lanes());
@@ -202,6 +203,8 @@ class ForwardEmitter {
         Value weight = emit_.exp(emit_.subf(scores[i], emit_.broadcast(largest)));
         if (masked) weight = emit_.select(valid[i], weight, emit_.zero_lanes());
         total = emit_.addf(total, weight);
+        const Value columns = emit_.count_from(emit_.add(first_column, emit_.integer(vector * tile.lanes)));
+        weight = item_.dropped(weight, emit_.add(first_row, row), columns, item_.at(kHead));
         emit_.store_lanes(weight, emit_.address(weights_, row, emit_.integer(vector * tile.lanes)));
       }
       emit_.store_lanes(total, totals_at);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/host/philox.h"
 #include "compiler/ir/hstu.h"
 #include "compiler/ir/region_functions.h"
+#include "compiler/spec/operators/hstu_attention/dropout.h"
 
 namespace hstujit {
 
@@ -85,6 +87,17 @@ std::pair<Value, Value> AttentionItem::span(mlir::func::FuncOp function, Value b
 
 Value AttentionItem::valid(Value row, Value column, Value head) {
   return params().has_intervals() ? in_intervals(row, column, head) : mask_region(mask_valid_, {row, column})[0];
+}
+
+Value AttentionItem::dropped(Value lanes, Value row, Value column, Value head) const {
+  if (!params().attn_dropout) return lanes;
+  const Value zero = emit().integer(0);
+  const Value seed = params().attn_seed_tensor ? emit().narrowed(emit().load_element(argument("seed_tensor"), zero))
+                                               : argument("seed");
+  const Value factor = emit_dropout_factor(emit(), {seed, argument("offset"), at(kSequenceStart), head},
+                                           argument(kDropoutRatio), row, column);
+  const Value none = emit().compare(mlir::arith::CmpFPredicate::OEQ, factor, emit().zero_lanes());
+  return emit().select(none, emit().zero_lanes(), emit().mulf(lanes, factor));
 }
 
 Value AttentionItem::in_intervals(Value row, Value column, Value head) {

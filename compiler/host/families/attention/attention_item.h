@@ -69,6 +69,8 @@ class AttentionItem {
   }
   // `head` is that of q.
   Value valid(Value row, Value column, Value head);
+  // Multiplies lanes of P, or of dP, of pairs by what dropout does: what is dropped is 0, whatever it is.
+  Value dropped(Value lanes, Value row, Value column, Value head) const;
   // The score of a pair, x being its product.
   Value score(Value x, Value row, Value column, Value head);
   // The same, and its derivative with respect to x, which has the factor alpha.

@@ -62,6 +62,12 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
   }
   if (params.num_targets) targets_ = value("num_targets").tensor.integers;
   if (params.num_contexts) contexts_ = value("num_contexts").tensor.integers;
+  if (params.attn_dropout) {
+    const HostValue& seed = value(params.attn_seed_tensor ? "seed_tensor" : "seed");
+    dropout = AttentionDropout(value(kDropoutRatio).scalar,
+                               params.attn_seed_tensor ? seed.tensor.integers[0] : static_cast<int64_t>(seed.scalar),
+                               static_cast<int64_t>(value("offset").scalar));
+  }
   if (params.has_intervals()) intervals_ = value("attn_func").tensor.integers.data();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
+#include "compiler/spec/operators/hstu_attention/dropout.h"
 #include "compiler/spec/operators/hstu_attention/score_formula.h"
 
 namespace hstujit {
@@ -27,6 +28,7 @@ struct AttentionCall {
   bool returns_dbias, returns_dfactors;
   int64_t max_seq_len;
   double alpha, scale;
+  AttentionDropout dropout;
   ScoreFormula score;
 
   int64_t rows() const { return offsets_.back(); }        // of k and v
@@ -51,6 +53,10 @@ struct AttentionCall {
   bool valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const;
   ScorePlace pair(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
     return {i, j, rows.n, rows.t, head, rows.first};
+  }
+  // By what dropout multiplies P of a pair.
+  double kept(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
+    return dropout.factor(rows.first, head, i, j);
   }
   // Where a tensor of so many columns has a row and head.
   int64_t place(int64_t row, int64_t head, int64_t width) const { return (row * params.heads + head) * width; }

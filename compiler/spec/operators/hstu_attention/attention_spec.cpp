@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/spec/limits.h"
+#include "compiler/spec/operators/hstu_attention/dropout.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
@@ -61,6 +62,26 @@ void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signat
   signature.push_back(std::move(scaling));
 }
 
+// As operators over rows have them.
+void add_dropout(const HstuAttentionParams& p, Signature& signature) {
+  if (!p.attn_dropout) return;
+  signature.push_back(
+      scalar_argument(std::string(kDropoutRatio), ArgumentKind::kFloat, "of the weights P that become 0"));
+  signature.back().range = {0, 1};
+  Argument seed =
+      scalar_argument(p.attn_seed_tensor ? "seed_tensor" : "seed", ArgumentKind::kInt, "decides which ones");
+  seed.semantic = Semantic::kSeed;
+  if (p.attn_seed_tensor) {
+    seed.kind = ArgumentKind::kTensor;
+    seed.dtype = DataType::kInt64;
+    seed.shape = {Dimension::constant(1)};
+    seed.alignment = static_cast<int>(size_of(seed.dtype));
+  }
+  signature.push_back(std::move(seed));
+  signature.push_back(scalar_argument("offset", ArgumentKind::kInt, "decides it, too: another one for each call"));
+  signature.back().semantic = Semantic::kSeed;
+}
+
 void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction direction, Signature& signature) {
   const auto add = [&](const char* name, Dimension of, int64_t width, std::string_view doc) {
     signature.push_back(rows_argument(p, name, ArgumentRole::kOutput, std::move(of), width, doc));
@@ -93,6 +114,7 @@ Signature AttentionSpec::signature(Direction direction) const {
     }
   }
   add_numbers(params_, query_rows_, signature);
+  add_dropout(params_, signature);
   add_outputs(params_, query_rows_, direction, signature);
   for (const Operand& operand : operands_) {
     if (backward && operand.gradient)
@@ -122,6 +144,12 @@ std::vector<OpSpec::TunedAlike> AttentionSpec::tuned_alike() const {
     if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok())
       alike.push_back({*std::move(spec), "gradients not added to others"});
     return alike;
+  }
+  if (params_.attn_seed_tensor) {  // by kernels that differ in one load
+    nlohmann::ordered_json json = to_json();
+    json.erase("seed_tensor");
+    if (Result<OpSpecPtr> spec = parse_op_spec(json, ""); spec.ok())
+      alike.push_back({*std::move(spec), "the seed as a number"});
   }
   constexpr int64_t kMostHeads = 16;
   if (params_.heads < 2 || params_.heads > kMostHeads || params_.has_bias() || params_.has_softmax()) return alike;

@@ -11,11 +11,13 @@ namespace hstujit {
 // Arguments of a forward launch, in signature order, with Lq rows of q: q (Lq,H,Dqk), k (L,H,Dqk), v (L,H,Dv),
 // seq_offsets (B+1), [seq_offsets_q (B+1) for kLastJagged], the operands (operands/operand.h), max_seq_len (int),
 // [max_delta_len (int) unless kAll], alpha (float), scaling_seqlen (int, <= 0 means max_seq_len; not used where an
-// operand has the factors of rows), out (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
+// operand has the factors of rows), [dropout_ratio (float), seed (int) or seed_tensor (1), offset (int)], out
+// (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
 //
 // Arguments of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, the operands, max_seq_len,
-// alpha, scaling_seqlen, then dq, dk, dv and the gradients of operands, with the shapes of what they are gradients of.
-// With params().adds_gradients, what those are added to follows the operands, with the same shapes and maybe memory.
+// alpha, scaling_seqlen, what dropout takes, then dq, dk, dv and the gradients of operands, with the shapes of what
+// they are gradients of. With params().adds_gradients, what those are added to follows the operands, with the same
+// shapes and maybe memory.
 class AttentionSpec : public OpSpec {
  public:
   // With the operands that the parameters ask for, and those that are `declared` beside them.

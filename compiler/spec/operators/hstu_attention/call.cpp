@@ -28,6 +28,11 @@ CallDeclaration& attention_call_of_heads(CallDeclaration& call) {
   return operand_tensors(call);
 }
 
-void call_hstu_attention(CallDeclaration& call) { attention_call_of_heads(call).of_steps("adds_gradients"); }
+void call_hstu_attention(CallDeclaration& call) {
+  attention_call_of_heads(call)
+      .of_steps("adds_gradients")
+      .presence("dropout", "dropout_ratio seed offset")
+      .presence("seed_tensor", "seed_tensor", "seed", "dropout");
+}
 
 }  // namespace hstujit

@@ -17,11 +17,12 @@ void forward_variances(const AttentionCall& x, const Variances& y, const Units& 
     const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
     Sums out(1, hidden_dim);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!x.valid(rows, head, i, j)) continue;
+      const double kept = x.kept(rows, head, i, j);
+      if (kept == 0 || !x.valid(rows, head, i, j)) continue;
       const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
                                       x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
       const Estimate weight = errors.scored(s, x.pair(rows, head, i, j)).value;
-      out.add(0, errors.stored(weight, x.factor(query)), x.v + x.place(rows.first + j, head, hidden_dim), units);
+      out.add(0, errors.stored(weight, x.factor(query) * kept), x.v + x.place(rows.first + j, head, hidden_dim), units);
     }
     out.write(0, y.out + x.place(query, head, hidden_dim), units);
   }
@@ -45,17 +46,18 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
     Sums dq(1, attn_dim);
     Sum slopes;
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!x.valid(rows, head, i, j)) continue;
+      const double kept = x.kept(rows, head, i, j);
+      if (kept == 0 || !x.valid(rows, head, i, j)) continue;
       const double* const k = x.k + x.place(rows.first + j, head, attn_dim);
       const Estimate s = errors.score(q, k, x.bias(rows.b, head, i, j));
-      const Estimate dp = errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim));
+      const Estimate dp = scaled(errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, hidden_dim)), kept);
       const ScorePlace pair = x.pair(rows, head, i, j);
       const auto [weight, derivative] = errors.scored(s, pair);
       const Estimate ds = errors.slope(dp, derivative);
       const Estimate stored = errors.stored(ds, factor);
       dq.add(0, stored, k, units);
       dk.add(j, stored, q, units);
-      dv.add(j, errors.stored(weight, factor), dout, units);
+      dv.add(j, errors.stored(weight, factor * kept), dout, units);
       slopes.add(weight * dp);
       for (const ScoreFormula::Site& site : x.score.sites()) {
         const int64_t element = x.score.element(site, pair);

@@ -227,6 +227,12 @@ std::vector<HostValue> attention_inputs(const AttentionSpec& spec, Direction dir
   }
   values.push_back(scalar_value(1.0 / static_cast<double>(p.attn_dim)));
   values.push_back(scalar_value(0));
+  if (p.attn_dropout) {
+    constexpr int64_t kSeed = 0x123456789abcd, kOffset = 0x500000003;
+    values.push_back(scalar_value(0.3));
+    values.push_back(p.attn_seed_tensor ? tensor_value({{1}, {}, {kSeed}}) : scalar_value(static_cast<double>(kSeed)));
+    values.push_back(scalar_value(static_cast<double>(kOffset)));
+  }
   values.resize(spec.signature(direction).size());  // the outputs
   return values;
 }

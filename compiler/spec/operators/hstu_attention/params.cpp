@@ -210,6 +210,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
 }
 
 void make_canonical(HstuAttentionParams& p) {
+  if (!p.attn_dropout) p.attn_seed_tensor = false;
   make_canonical_operands(p);
   p.score = canonical_score(p.score, own_operands(p.operands, p.heads));
   p.operands = canonical_own_operands(p.operands, p.heads);

@@ -23,6 +23,9 @@ inline constexpr std::string_view kAddsGradientsDoc =
     "backward takes drab_before and dattn_scale_before, and adds drab and dattn_scale to them: a sum over layers that "
     "share rab or attn_scale";
 
+inline constexpr std::string_view kAttentionDropoutDoc =
+    "launches take dropout_ratio, the part of the weights P that become 0, a seed and an offset";
+
 struct HstuAttentionParams {
   int64_t heads = 1;                                   // H
   int64_t attn_dim = 0;                                // Dqk, per head
@@ -52,7 +55,10 @@ struct HstuAttentionParams {
   // Which of their gradients backward returns; true where there is nothing to return.
   bool drab = true;
   bool dattn_scale = true;
-  bool adds_gradients = false;  // backward adds those two to what the launch gives; a field of hstu_attention alone
+  // Fields of hstu_attention alone.
+  bool adds_gradients = false;    // backward adds those two to what the launch gives
+  bool attn_dropout = false;      // "dropout": of P
+  bool attn_seed_tensor = false;  // "seed_tensor": the seed of that is in the device's memory
 
   bool operator==(const HstuAttentionParams&) const = default;
   bool semi_local() const { return sla_k1 > 0 || sla_k2 > 0; }

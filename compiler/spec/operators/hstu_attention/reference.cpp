@@ -61,24 +61,28 @@ void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, c
   const int64_t hidden_dim = x.params.hidden_dim;
   for (int64_t r = 0; r < rows.queries; ++r) {
     const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
-    const SoftmaxRow row(x, head, rows, q, rows.n - rows.queries + r);
+    const int64_t i = rows.n - rows.queries + r;
+    const SoftmaxRow row(x, head, rows, q, i);
     double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
     for (size_t c = 0; c < row.columns.size(); ++c)
-      add(out, row.weights[c], x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim);
+      add(out, row.weights[c] * x.kept(rows, head, i, row.columns[c]),
+          x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim);
   }
 }
 
-// Passes on dS = P (dP - sum over the row of P dP), with P of a row that adds up to 1 and dP = dout v.
+// Passes on dS = P (dP - sum over the row of P dP), with P of a row that adds up to 1 and dP = dout v, times what
+// dropout multiplies P by.
 void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t query = x.place(rows.first + i, head, attn_dim);
     const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
     const SoftmaxRow row(x, head, rows, x.q + query, i);
-    std::vector<double> dp;
+    std::vector<double> dp, kept;
     double mean = 0;
     for (size_t c = 0; c < row.columns.size(); ++c) {
-      dp.push_back(dot(dout, x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim));
+      kept.push_back(x.kept(rows, head, i, row.columns[c]));
+      dp.push_back(kept[c] * dot(dout, x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim));
       mean += row.weights[c] * dp[c];
     }
     for (size_t c = 0; c < row.columns.size(); ++c) {
@@ -86,7 +90,7 @@ void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_
       const double ds = row.weights[c] * (dp[c] - mean);
       add(y.dq + query, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + query, attn_dim);
-      add(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c], dout, hidden_dim);
+      add(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c] * kept[c], dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
     }
   }
@@ -100,9 +104,10 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
     double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
     const double* q = x.q + x.place(rows.first_query + r, head, x.params.attn_dim);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!x.valid(rows, head, i, j)) continue;
+      const double kept = x.kept(rows, head, i, j);
+      if (kept == 0 || !x.valid(rows, head, i, j)) continue;
       const double s = product(x, head, rows, q, i, j);
-      const double weight = x.score.value(s, x.pair(rows, head, i, j)) * x.factor(rows.first_query + r);
+      const double weight = x.score.value(s, x.pair(rows, head, i, j)) * x.factor(rows.first_query + r) * kept;
       add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
     }
   }
@@ -119,16 +124,17 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
     const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
     const double factor = x.factor(rows.first + i);
     for (int64_t j = 0; j < rows.n; ++j) {
-      if (!x.valid(rows, head, i, j)) continue;
+      const double kept = x.kept(rows, head, i, j);
+      if (kept == 0 || !x.valid(rows, head, i, j)) continue;
       const int64_t column = x.place(rows.first + j, head, attn_dim), value = x.place(rows.first + j, head, hidden_dim);
       const double s = product(x, head, rows, x.q + row, i, j);
-      const double dp = dot(dout, x.v + value, hidden_dim);
+      const double dp = kept * dot(dout, x.v + value, hidden_dim);
       const ScorePlace pair = x.pair(rows, head, i, j);
       const FormulaPoint score = x.score.at(s, pair, FormulaDetail::kSlope);
       const double ds = dp * score.slope * factor;
       add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
-      add(y.dv + value, score.value * factor, dout, hidden_dim);
+      add(y.dv + value, score.value * factor * kept, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
       for (const ScoreFormula::Site& site : x.score.sites()) {

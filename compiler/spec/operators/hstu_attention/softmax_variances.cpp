@@ -10,7 +10,7 @@ namespace hstujit {
 namespace {
 
 // Row i of the sequence in a head with softmax: the valid columns, and of each S, the weight, which is relative to the
-// sum of all, and dP where `dout` is given.
+// sum of all, what dropout multiplies it by, and dP where `dout` is given.
 struct SoftmaxRow {
   SoftmaxRow(const AttentionCall& x, const Errors& errors, const Units& units, int64_t head, const SequenceRows& rows,
              int64_t query, int64_t i, const double* dout = nullptr) {
@@ -22,8 +22,10 @@ struct SoftmaxRow {
       largest = std::max(largest, s.value);
       columns.push_back(j);
       scores.push_back(s);
-      if (dout != nullptr)
-        dp.push_back(errors.dot_hidden(dout, x.v + x.place(rows.first + j, head, x.params.hidden_dim)));
+      kept.push_back(x.kept(rows, head, i, j));
+      if (dout == nullptr) continue;
+      const double* const v = x.v + x.place(rows.first + j, head, x.params.hidden_dim);
+      dp.push_back(scaled(errors.dot_hidden(dout, v), kept.back()));
     }
     Sum all;
     for (const Estimate& s : scores) all.add(std::exp(s.value - largest), 0);
@@ -34,7 +36,7 @@ struct SoftmaxRow {
   std::vector<int64_t> columns;
   double largest = -std::numeric_limits<double>::infinity();  // of S
   std::vector<Estimate> scores, dp;
-  std::vector<double> weights;
+  std::vector<double> weights, kept;
   Estimate sum;  // of the weights before they are divided by it, of which the largest is 1
 };
 
@@ -53,15 +55,16 @@ void softmax_forward_variances(const AttentionCall& x, const Variances& y, const
     Sums out(1, hidden_dim);
     std::vector<double> mean(static_cast<size_t>(hidden_dim));
     for (size_t c = 0; c < row.columns.size(); ++c) {
-      out.add(0, errors.softmax_weight(row.weights[c], row.sum.value), v(c), units);
-      for (int64_t d = 0; d < hidden_dim; ++d) mean[static_cast<size_t>(d)] += row.weights[c] * v(c)[d];
+      const double kept = row.kept[c];
+      out.add(0, scaled(errors.softmax_weight(row.weights[c], row.sum.value), kept), v(c), units);
+      for (int64_t d = 0; d < hidden_dim; ++d) mean[static_cast<size_t>(d)] += row.weights[c] * kept * v(c)[d];
     }
     double* const to = y.out + x.place(query, head, hidden_dim);
     out.write(0, to, units);
     for (int64_t d = 0; d < hidden_dim; ++d) {
       const double value = mean[static_cast<size_t>(d)];
       for (size_t c = 0; c < row.columns.size(); ++c)
-        to[d] += square(row.weights[c] * (v(c)[d] - value)) * row.scores[c].variance;
+        to[d] += square(row.weights[c] * (row.kept[c] * v(c)[d] - value)) * row.scores[c].variance;
       if (!row.columns.empty()) to[d] += square(value / row.sum.value) * row.sum.variance;
     }
   }
@@ -107,7 +110,7 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
       const Estimate of_row = {own.value, own.variance + mean.variance};
       const Estimate by_row = {weight.value, weight.variance + square(weight.value) * logarithm};
       dk.add(j, errors.stored(errors.slope(of_row, by_row), 1), q, units);
-      dv.add(j, errors.stored(by_row, 1), dout, units);
+      dv.add(j, errors.stored(by_row, row.kept[c]), dout, units);
       for (int64_t d = 0; d < attn_dim; ++d) {
         by_mean[static_cast<size_t>(d)] += x.alpha * row.weights[c] * k[d];
         value[static_cast<size_t>(d)] += ds.value * k[d];

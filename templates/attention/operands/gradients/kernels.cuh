@@ -32,6 +32,19 @@ struct Fragment {
     return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
   }
 
+#ifdef kDropout
+  // Bit 4 * j + e: the pair is kept. With kTransposed, rows are columns, and columns rows.
+  template <bool kTransposed = false, class Params>
+  __device__ __forceinline__ u32 kept(const Params& params, const Sequence& sequence, int head) const {
+    const Dropout<Params> dropout(params, sequence.start, head);
+    u32 bits = 0;
+#pragma unroll
+    for (int j = 0; j < kFragments; j += 2)
+      bits |= kept_of_square<kTransposed, Products<Spec>>(dropout, row, column + 8 * j) << 4 * j;
+    return bits;
+  }
+
+#endif
   // Bit 4 * j + e: the pair is valid.
   __device__ __forceinline__ u32 valid(const Sequence& sequence, bool full) const {
     if (full) return ~0u;
@@ -135,7 +148,27 @@ class BiasSums {
     kv_tile = {bias_head_ * kHeads + heads_++, fragment_.column};
     return true;
   }
-#ifdef kNumSoftmaxHeads
+#ifdef kDropout
+  // Comes before add(), and best before S and dP: registers are free then.
+  __device__ __forceinline__ void draw_dropout(const KvTile& kv_tile) {
+    kept_ = fragment_.kept(params_, sequence_, kv_tile.head);
+  }
+#endif
+#ifdef kDropoutSoftmax
+  __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const float factor = kept_factor(params_);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        float weight, gradient = kept_ >> (4 * j + e) & 1 ? gradients[0][j][e] : 0.0f;
+        softmax_gradient<Config>(scores[0][j][e], rows.of(fragment_.row_of(e)), params_, weight, gradient);
+        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradient * factor : 0.0f;
+      }
+    }
+  }
+#elifdef kNumSoftmaxHeads
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
     const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
 #pragma unroll
@@ -154,6 +187,9 @@ class BiasSums {
     if (is_softmax_head<Spec>(kv_tile.head)) return add_softmax(kv_tile, scores, gradients);
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
 #endif
+#ifdef kDropout
+    const u32 added = valid_ & kept_;
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -164,7 +200,11 @@ class BiasSums {
 #ifdef kNumSoftmaxHeads
         dy *= factor_of(factors, fragment_.row_of(e));
 #endif
+#ifdef kDropout
+        sums_[j][e] += added >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
+#else
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * dy : 0.0f;
+#endif
       }
     }
   }
@@ -220,10 +260,27 @@ class BiasSums {
   const Fragment<Spec> fragment_;
   const int bias_head_;
   const u32 valid_;
+#ifdef kDropout
+  u32 kept_;  // of a head
+#endif
   int heads_ = 0;  // so many are done
   float sums_[kFragments][4];
 };
 
+#ifdef kDropout
+// The same for TilePairs::run().
+template <class Sums>
+struct DrawingSums {
+  Sums& sums;
+
+  __device__ __forceinline__ bool next(KvTile& kv_tile) { return sums.next(kv_tile); }
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    sums.draw_dropout(kv_tile);
+    sums.add(kv_tile, scores, gradients);
+  }
+};
+
+#endif
 // The gradient of the factors of a tile of rows: sums over all heads and over the columns that the rows see.
 template <class Spec, class Config, class Params>
 class RowSums {
@@ -232,7 +289,11 @@ class RowSums {
       : params_(params), sequence_(sequence), row0_(row0) {
     mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, begin_, end_);
     begin_ = max(begin_, 0);
+#ifdef kDropout
+    begin_ &= ~15;  // what is drawn is of 16 columns
+#else
     if constexpr (Config::kEvenTiles) begin_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
     column_ = begin_;
   }
@@ -258,7 +319,11 @@ class RowSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
     const Fragment<Spec> fragment(row0_, kv_tile.column0);
+#ifdef kDropout
+    const u32 valid = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, kv_tile.head);
+#else
     const u32 valid = fragment.valid(sequence_, full);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -278,6 +343,9 @@ class RowSums {
       float sum = sums_[half];
       sum += __shfl_xor_sync(~0u, sum, 1);
       sum += __shfl_xor_sync(~0u, sum, 2);
+#ifdef kDropout
+      sum *= kept_factor(params_);
+#endif
       const int row = fragment.row + 8 * half;
       if (threadIdx.x % 4 != 0 || row >= sequence_.rows) continue;
       const i64 at = sequence_.start + row;
@@ -318,7 +386,12 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
   classify<Spec>(sequence, row0, column0, full, visible);
   BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
   if (visible) {
+#ifdef kDropout
+    DrawingSums<BiasSums<Spec, Config, Params>> drawing{sums};
+    TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(drawing);
+#else
     TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
+#endif
     sums.finish(sequence.start, sequence.rows);
   }
   if constexpr (Config::kAddsGradients) {

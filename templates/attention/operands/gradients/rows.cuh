@@ -25,7 +25,11 @@ class SlopeSums {
       mask_columns(own0, last, sequence.rows, sequence.targets, begin_, end_);
     }
     begin_ = max(begin_, 0);
+#ifdef kDropout
+    begin_ &= ~15;  // what is drawn is of 16 columns, or rows
+#else
     if constexpr (Config::kEvenTiles) begin_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
     other_ = begin_;
   }
@@ -50,6 +54,9 @@ class SlopeSums {
   __device__ __forceinline__ void add(const KvTile& tile, const Scores& scores, const Scores& gradients) {
     const Fragment<Spec> fragment(own0_, tile.column0);
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+#ifdef kDropout
+    const u32 kept = fragment.template kept<kColumns>(params_, sequence_, tile.head);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -60,6 +67,9 @@ class SlopeSums {
         if constexpr (!Spec::kMaskTrivial) {
           valid = valid && mask_valid(row, column, sequence_.rows, sequence_.targets);
         }
+#ifdef kDropout
+        valid = valid && (kept >> (4 * j + e) & 1);
+#endif
         const auto at = [=] {
           return Pair{row, column, sequence_.rows, sequence_.targets, tile.head, sequence_.start};
         };

@@ -15,7 +15,11 @@ class SoftmaxSums {
       : params_(params), sequence_(sequence), row0_(row0), head_(head) {
     mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, column_, end_);
     column_ = max(column_, 0);
+#ifdef kDropout
+    column_ &= ~15;  // what is drawn is of 16 columns
+#else
     if constexpr (Config::kEvenTiles) column_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
   }
 
@@ -34,6 +38,9 @@ class SoftmaxSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, kv_tile.column0, full, visible);
     const u32 valid = Fragment<Spec>(row0_, kv_tile.column0).valid(sequence_, full);
+#ifdef kDropout
+    const u32 kept = Fragment<Spec>(row0_, kv_tile.column0).kept(params_, sequence_, head_);
+#endif
     const float scale = softmax_scale(params_);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -45,7 +52,11 @@ class SoftmaxSums {
       for_each(half, valid, [&](int j, int e) {
         const float weight = softmax_exp2<Config>(scores[0][j][e] * scale - base);
         sums_[half] += weight;
+#ifdef kDropout
+        products_[half] += kept >> (4 * j + e) & 1 ? weight * gradients[0][j][e] : 0.0f;
+#else
         products_[half] += weight * gradients[0][j][e];
+#endif
       });
     }
   }

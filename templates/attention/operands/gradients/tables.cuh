@@ -25,7 +25,11 @@ class SiteSums {
     row0_ = row0;
     mask_columns(row0, min(row0 + kTileSize, sequence.rows) - 1, sequence.rows, sequence.targets, column_, end_);
     column_ = max(column_, 0);
+#ifdef kDropout
+    column_ &= ~15;  // what is drawn is of 16 columns
+#else
     if constexpr (Config::kEvenTiles) column_ &= ~1;
+#endif
     end_ = min(end_, sequence.rows);
     head_ = 0;
   }
@@ -48,7 +52,11 @@ class SiteSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, tile.column0, full, visible);
     const Fragment<Spec> fragment(row0_, tile.column0);
+#ifdef kDropout
+    const u32 valid = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
+#else
     const u32 valid = fragment.valid(sequence_, full);
+#endif
     const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
     const auto add_slopes = [&](auto of, Terms& sums) {
 #pragma unroll
