@@ -70,10 +70,10 @@ std::vector<std::string> slots_like(const LaunchPlan& plan, std::string_view beg
 TEST(BiasKernels, FollowTheOneOfTheOtherGradients) {
   HstuAttentionParams params = with_bias(DataType::kBf16, 64);
   EXPECT_THAT(functions_of(plan_of(params, "sm_80")), ElementsAre("bias_gradient", "scale_gradient"));
-  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)), ElementsAre("bias_gradient", "scale_gradient"));
+  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)), ElementsAre("wgmma_bias_gradient", "scale_gradient"));
   params.attn_scale = "scalar";
   EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)),
-              ElementsAre("bias_gradient", "scale_gradient", "add_row_sums"));
+              ElementsAre("wgmma_bias_gradient", "scale_gradient", "add_row_sums"));
   params.drab = false;
   EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)), ElementsAre("scale_gradient", "add_row_sums"));
   params.dattn_scale = false;
@@ -122,7 +122,7 @@ TEST(BiasKernels, AddUpRowsInAWorkspace) {
   const Skeleton& fused = **find_skeleton(kFused);
   const KernelConfig config = accepted_of(fused, spec, *known_device("sm_90a")).front();
   const LaunchPlan plan = fused.launch_plan(spec, config, *known_device("sm_90a"));
-  EXPECT_THAT(functions_of(plan), ElementsAre("convert_dq", "bias_gradient", "scale_gradient", "add_row_sums"));
+  EXPECT_THAT(functions_of(plan), ElementsAre("convert_dq", "wgmma_bias_gradient", "scale_gradient", "add_row_sums"));
   EXPECT_TRUE(plan.workspace.regions[0].cleared);
   EXPECT_EQ(plan.workspace.regions[0].bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
 }
