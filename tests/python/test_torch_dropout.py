@@ -11,6 +11,7 @@ if torch:
     import torch_cases
     from torch.utils.checkpoint import checkpoint
 
+    import hstujit.torch
     from hstujit.torch import STULayer, STULayerConfig, functional
 
     ops = torch.ops.hstujit
@@ -41,7 +42,9 @@ class SeedTensor(unittest.TestCase):
                 self.assertTrue(all(map(torch.equal, of_number, of_tensor)))
                 others = self.outputs_and_gradients(operator, arguments, {**keywords, **self.numbers_in_tensor(6)})
                 self.assertFalse(torch.equal(of_tensor[0], others[0]) and torch.equal(of_tensor[1], others[1]))
-        self.assertEqual(seen, {"hstu_norm_mul_dropout", "hstu_compute_output", "stu_layer", "stu_stack"})
+        self.assertEqual(
+            seen, {"hstu_attention", "hstu_norm_mul_dropout", "hstu_compute_output", "stu_layer", "stu_stack"}
+        )
 
     @staticmethod
     def numbers_in_tensor(added=5):
@@ -75,6 +78,53 @@ class SeedTensor(unittest.TestCase):
         x, norm = torch_cases.tensor(64, 16), (torch.ones(16), torch.zeros(16), 1e-5)
         outs = [functional.hstu_norm_mul_dropout(x, x, *norm, 0.5, True, seed=seed) for seed in (1, torch.tensor([1]))]
         self.assertTrue(torch.equal(*outs))
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class Attention(unittest.TestCase):
+    """Weights that are dropped, found out with values of one column each."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.offsets = torch.tensor([0, 3, 67])
+        self.q, self.k = torch.randn(67, 2, 8), torch.randn(67, 2, 8)
+        self.columns = torch.zeros(67, 2, 64)
+        for row in range(67):
+            self.columns[row, :, row if row < 3 else row - 3] = 1
+
+    def weights(self, call, **named):
+        return call(64, 0.3, self.q, self.k, self.columns, self.offsets, **named)
+
+    def test_weights_are_dropped_and_the_rest_is_scaled(self):
+        for softmax in (0, 1, 2):
+            named = {"num_softmax_heads": softmax}
+            whole = self.weights(functional.hstu_mha, **named)
+            out = self.weights(functional.hstu_mha, dropout_pr=0.5, **named)
+            kept = out != 0
+            torch.testing.assert_close(out[kept], 2 * whole[kept], rtol=1e-4, atol=1e-6)
+            self.assertAlmostEqual((kept.sum() / (whole != 0).sum()).item(), 0.5, delta=0.05)
+            self.assertTrue(
+                torch.equal(self.weights(functional.hstu_mha, dropout_pr=0.5, training=False, **named), whole)
+            )
+
+    def test_backward_drops_the_same(self):
+        """The result is linear in v, so its product with dout is that of v and dv."""
+        for seed in (None, 5, torch.tensor([5])):
+            v = torch.randn(67, 2, 8, requires_grad=True)
+            out = functional.hstu_mha(64, 0.3, self.q, self.k, v, self.offsets, dropout_pr=0.3, seed=seed)
+            dout = torch.randn_like(out)
+            out.backward(dout)
+            torch.testing.assert_close((v * v.grad).sum(), (out * dout).sum(), rtol=1e-4, atol=1e-4)
+
+    def test_a_seed_decides_and_is_drawn_where_there_is_none(self):
+        def call(seed, **named):
+            q = self.q, self.k, self.columns, self.offsets, 64
+            return hstujit.torch.attention(*q, dropout_ratio=0.5, seed=seed, **named)
+
+        self.assertTrue(torch.equal(call(7), call(torch.tensor([7]))))
+        self.assertFalse(torch.equal(call(7), call(8)))
+        self.assertFalse(torch.equal(call(None), call(None)))
+        self.assertTrue(torch.equal(call(None, training=False), call(7, training=False)))
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")

@@ -24,8 +24,8 @@ class Functions(unittest.TestCase):
 
     def test_what_is_not_there_is_refused(self):
         arguments = dict(zip(("q", "k", "v", "seq_offsets", "max_seq_len", "alpha"), next(torch_cases.cases())[2]))
-        with self.assertRaisesRegex(errors.UnsupportedError, "dropout_pr is 0.5"):
-            functional.hstu_mha(**arguments, dropout_pr=0.5)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "dropout_pr is 1.5; it must be a number from 0 to 1"):
+            functional.hstu_mha(**arguments, dropout_pr=1.5)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "attn_func has dtype fp32"):
             functional.hstu_mha(**arguments, attn_func=torch.ones(1, 3, 8))
         with self.assertRaisesRegex(errors.InvalidConfigError, "max_attn_len is 2, but attn_func replaces it"):
