@@ -218,7 +218,7 @@ CExpression RegionPrinter::read(hstu::ReadOp op) {
   if (op.is_of(row_kind().name) || op.is_of(table_kind().name))
     arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
   if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
-  if (!op.is_of(scalar_kind().name)) arguments.push_back(operand(*op, 0));
+  if (!op.is_of(scalar_kind().name) && !op.is_of(sequence_kind().name)) arguments.push_back(operand(*op, 0));
   const CExpression element = call(op.getKind().str() + "_element", arguments);
   return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }

@@ -7,13 +7,14 @@
 #include "attention/operands/intervals.cuh"  // where kAttnFunc
 #include "attention/operands/row.cuh"        // where row_element
 #include "attention/operands/scalar.cuh"     // where scalar_element
+#include "attention/operands/sequence.cuh"   // where sequence_element
 #include "attention/operands/table.cuh"      // where table_element
 #include "common/floor_div_wide.cuh"         // where floor_div_wide
 #include "common/max_nan.cuh"                // where max_nan
 #include "common/min_nan.cuh"                // where min_nan
 #include "common/wide_to_float.cuh"          // where wide_to_float
 
-#ifdef kNumContexts
+#ifdef kSequenceCounts
 struct Pair {
   int row, col, n;
   SequenceCounts t;

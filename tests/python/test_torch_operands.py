@@ -63,9 +63,16 @@ class Kinds(unittest.TestCase):
             (lambda x, b, h, row, col: x * slope[:1].detach(), "x * operand0", "operand0: scalar"),
             (lambda x, b, h, row, col: slope[0] * x, "operand0 * x",
              "operand0: scalar(grad)"),
+            (lambda x, b, h, row, col: x * slope[b] + hstujit.torch.sequence(big)[b], "x * operand0 + operand1",
+             "operand0: sequence(grad), operand1: sequence(bf16)"),
         ):  # fmt: skip
             with self.subTest(text=text):
                 self.assertEqual(traced(function), (text, operands))
+
+    def test_an_element_of_each_sequence_is_named_or_read_at_b(self):
+        own = torch.zeros(2)
+        says = traced(lambda x, b, h, row, col, own: x + own, own=hstujit.torch.sequence(own))
+        self.assertEqual(says, ("x + own", "own: sequence"))
 
     def test_named_ones_are_asked_for(self):
         text, operands = traced(
@@ -156,6 +163,21 @@ class Attention(JaggedAttention):
         named = dict(self.tensors)
         found = self.attend(lambda x, b, h, row, col: score(x, b, h, row, col, **named))
         self.check(found, self.formula, *self.real)
+
+    def test_an_element_of_each_sequence_has_a_gradient(self):
+        own = torch.randn(len(self.lengths), generator=torch.Generator().manual_seed(3)).requires_grad_()
+
+        def formula(q, k, v, own):
+            parts = []
+            split = (tensor.split(self.lengths) for tensor in (q, k, v))
+            for one, two, three, element in zip(*split, own, strict=True):
+                x = torch.einsum("nhd,mhd->hnm", one, two) / 4
+                parts.append(torch.einsum("hnm,mhd->nhd", F.silu(x * element).tril() / self.longest, three))
+            return torch.cat(parts)
+
+        sequence = hstujit.torch.sequence(own)
+        self.check(self.attend("silu(x * own)", own=sequence), formula, own)
+        self.check(self.attend(lambda x, b, h, row, col: F.silu(x * own[b])), formula, own)
 
     def test_the_operator_adds_the_gradients_that_are_required(self):
         def attend(text):

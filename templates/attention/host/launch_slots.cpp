@@ -136,8 +136,13 @@ Constants attention_constants(const AttentionSpec& spec) {
   const bool delta = spec.query_rows() != QueryRows::kAll, jagged = spec.query_rows() == QueryRows::kLastJagged;
   const HstuAttentionParams& params = spec.params();
   const bool even = params.has_bias() && params.dtype != DataType::kFp32 && params.alignment >= 4;
-  return {
+  Constants constants = {
       {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
+  // Parts of templates are for instances that have these, whatever they are.
+  if (spec.takes_counts()) constants.emplace_back("sequence_counts", 1);
+  if (spec.knows_sequence()) constants.emplace_back("sequence_number", 1);
+  if (spec.knows_sequence() && params.has_intervals()) constants.emplace_back("numbered_intervals", 1);
+  return constants;
 }
 
 std::string attention_kernel_prefix(const AttentionSpec& spec) {

@@ -14,6 +14,7 @@
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
 #include "attention/operands/gradients/rows.cuh"          // where kByColumn
+#include "attention/operands/gradients/sequences.cuh"     // where kOfSequence
 #include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads
 #include "attention/operands/gradients/tables.cuh"        // where ScoreSites
 #include "attention/sm80_backward/worker.cuh"

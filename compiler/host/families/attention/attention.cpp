@@ -137,7 +137,7 @@ void HostAttention::finish(const Arguments& arguments, const float* parts) const
   if (direction_ == Direction::kForward || parts_.count() + parts_.sums_of_pairs().count() == 0) return;
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  parts_.finish(arguments, parts, offsets.front(), offsets.back());
+  parts_.finish(arguments, parts, offsets);
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {

@@ -58,6 +58,10 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
     return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart), column, at(kSequenceRows),
                             position);
   }
+  if (read.is_of(sequence_kind().name)) {
+    return emit().read_entries(argument(operand->name), operand->dtype, {},
+                               emit().add(at(kSequence), emit().integer(1)), at(kSequence));
+  }
   const int64_t count = read.is_of(table_kind().name) ? operand->entries : std::max<int64_t>(operand->heads, 1);
   return emit().read_entries(argument(operand->name), operand->dtype, column, emit().integer(count), position);
 }
@@ -65,7 +69,7 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
 Emitter::Values AttentionItem::mask_region(mlir::func::FuncOp function, Emitter::Values where) {
   where.push_back(at(kSequenceRows));
   where.push_back(at(kTargets));
-  if (params().num_contexts) where.push_back(at(kContexts));
+  if (spec().takes_counts()) where.push_back(at(kContexts));
   return region(function, where);
 }
 

@@ -15,6 +15,7 @@ namespace {
 int64_t element_of(const Operand& operand, const ScorePlace& place, int64_t index, int64_t q_heads) {
   if (operand.kind == &scalar_kind()) return 0;
   if (operand.kind == &head_kind()) return place.head;
+  if (operand.kind == &sequence_kind()) return place.sequence;
   const int64_t heads = std::max<int64_t>(operand.heads, 1);
   const int64_t head = operand.heads > 0 ? place.head / (q_heads / operand.heads) : 0;
   if (operand.kind == &table_kind()) return std::clamp<int64_t>(index, 0, operand.entries - 1) * heads + head;

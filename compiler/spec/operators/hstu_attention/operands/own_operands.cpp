@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kLongestPart = 40;  // of a part of the text, in a sentence
 constexpr std::string_view kDoc = "what the score reads", kGradientDoc = "gradient of what the score reads",
                            kBeforeDoc = "what the gradient is added to";
-constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar"};
+constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar", "sequence"};
 
 // Arguments of the operators that attend, and parameters that attention has not, in alphabetical order: a call has each
 // name once.
@@ -48,7 +48,7 @@ bool is_taken(std::string_view name) {
 }
 
 const OperandKind* kind_of(std::string_view name) {
-  for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind()}) {
+  for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind(), &sequence_kind()}) {
     if (kind->name == name) return kind;
   }
   return nullptr;
