@@ -95,14 +95,14 @@ TEST(OwnOperands, TheExamplesOfThePageAreRead) {
                                       table.substr(score, score_end - score))),
               nullptr);
   }
-  EXPECT_EQ(examples, 7);
+  EXPECT_EQ(examples, 8);
 }
 
 TEST(OwnOperands, RefusalsSayWhere) {
   EXPECT_EQ(refused_operands("ts row"), "column 4: there is \"r\"; expected: \":\" and the kind of the operand");
   EXPECT_EQ(refused_operands("ts: rwo"),
             "column 5: there is no kind \"rwo\", did you mean \"row\"?; allowed: row, table, "
-            "head, scalar, sequence");
+            "head, scalar, sequence, pair");
   EXPECT_EQ(refused_operands("ts: row,"),
             "column 9: the declarations end; expected: the name of an operand, as in \"ts: "
             "row(int64)\"");
@@ -115,6 +115,10 @@ TEST(OwnOperands, RefusalsSayWhere) {
               StartsWith("column 9: there is \"heads\"; allowed for a head: bf16, "));
   EXPECT_THAT(refused_operands("s: sequence(heads)"),
               StartsWith("column 13: there is \"heads\"; allowed for a sequence: bf16, "));
+  EXPECT_EQ(refused_operands("b: pair(int32)"),
+            "column 9: there is \"int32\"; allowed for a pair: bf16, fp16, fp32, grad, heads, heads=2");
+  EXPECT_EQ(refused_operands("b: pair(heads=3)"),
+            "column 9: heads is 3, and heads share a pair's evenly; allowed: divisors of 4");
   EXPECT_EQ(refused_operands("t: row(int64, grad)"),
             "column 1: t has a gradient and the type int64; allowed: of bf16, fp16, fp32");
   EXPECT_EQ(refused_operands("row: row"), "column 1: \"row\" is a word of expressions; allowed: another name");
@@ -175,6 +179,11 @@ TEST(OwnOperands, RefusalsOfScores) {
             "t[row - col]");
   EXPECT_EQ(refused("w: sequence", "x + w[row]"),
             "op.score is \"x + w[row]\", but column 6: w has no index; allowed: w alone");
+  EXPECT_EQ(
+      refused("b: pair", "x + b[col, row]"),
+      "op.score is \"x + b[col, row]\", but column 7: there is \"col\"; expected: b[row, col], the element of the "
+      "pair");
+  EXPECT_THAT(refused("b: pair", "x + b"), HasSubstr("column 6: the expression ends; expected: b[row, col], the"));
   EXPECT_EQ(refused("s: head", "x + s[1]"), "op.score is \"x + s[1]\", but column 6: s has no index; allowed: s alone");
   EXPECT_THAT(refused("t: table(5)", "x + t[0.5 * row]"),
               HasSubstr("column 7: the index of t is a real number; allowed: an integer, or int(a)"));
@@ -191,8 +200,9 @@ class Elements {
  public:
   explicit Elements(uint64_t seed) : operands_(parse_own_operands(kRandomOperands, kHeads).value()) {
     for (size_t o = 0; o < operands_.size(); ++o) {
-      const OperandSizes sizes = {kSequences, 100, 100, 100};
+      const OperandSizes sizes = {kSequences, kRows, kRows, kRows};
       HostTensor& tensor = tensors_.emplace_back();
+      tensor.shape = operands_[o].kind->sizes(operands_[o], sizes);
       for (int64_t i = 0; i < static_cast<int64_t>(elements(operands_[o], sizes)); ++i) {
         const auto place = static_cast<uint64_t>(i);
         if (is_integer(operands_[o].dtype))
@@ -202,7 +212,7 @@ class Elements {
     }
   }
 
-  static constexpr int64_t kHeads = 3, kSequences = 2;
+  static constexpr int64_t kHeads = 3, kSequences = 2, kRows = 100;
   std::vector<const HostTensor*> tensors() const {
     std::vector<const HostTensor*> pointers;
     for (const HostTensor& tensor : tensors_) pointers.push_back(&tensor);
@@ -218,6 +228,7 @@ class Elements {
     if (name == "slope") return real(place.head);
     if (name == "gain") return real(0);
     if (name == "own") return real(place.sequence);
+    if (name == "rel") return real((place.sequence * kRows + place.row) * kRows + place.col);
     if (name == "age") return real(std::clamp<int64_t>(index, 0, 36));
     if (name == "w") return real(std::clamp<int64_t>(index, 0, 11) * kHeads + place.head);
     if (index < 0 || index >= place.n) return 0;
@@ -321,7 +332,7 @@ TEST(OwnOperands, GradientsAreDifferencesOfTheLoss) {
   const OpSpecPtr spec =
       spec_with(with_operands(kRandomOperands,
                               "tanh(x + 0.25 * a[row] * a[col] + age[int(log2(1.5 + abs(ts[row + 1] - ts[col])))] + "
-                              "age[row - col] * w[row - col - 3] + slope) * gain + own * x",
+                              "age[row - col] * w[row - col - 3] + slope) * gain + own * x + rel[row, col]",
                               {{"dtype", "fp32"}, {"num_targets", true}, {"rab_heads", 2}, {"attn_scale", "rows"}}));
   const Lengths lengths = {.rows = {5, 0, 11}, .num_targets = {2, 0, 3}, .max_seq_len = 11};
   std::vector<HostValue> values = spec->make_inputs(Direction::kBackward, lengths, 7);

@@ -103,8 +103,8 @@ def attention(
         attn_scale: (L) or (1), fp32: factors of the rows, in place of the division.
         operands: tensors that the score reads, by name: ``ts[row + 1]``. How it reads one says whether that has an
             element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head``,
-            ``scalar`` and ``sequence`` say it where that is not enough. A function asks for them by name. It may read
-            tensors that are around it, too, but in ``torch.compile``.
+            ``scalar``, ``sequence`` and ``pair`` say it where that is not enough. A function asks for them by name. It
+            may read tensors that are around it, too, but in ``torch.compile``.
         parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``. A tensor (B) as
             ``contextual_seq_len`` has the number of each sequence.
 

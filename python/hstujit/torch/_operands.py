@@ -35,6 +35,7 @@ table = _saying("table", "that is read at an index: (entries) or (entries, heads
 head = _saying("head", "with an element for each head: (heads)")
 scalar = _saying("scalar", "that is one number: () or (1)")
 sequence = _saying("sequence", "with an element for each sequence of the batch: (B)")
+pair = _saying("pair", "with an element for each pair: (B, pair heads, max_seq_len, max_seq_len)")
 
 
 class Readable(Term):
@@ -58,6 +59,8 @@ class Readable(Term):
         if len(indices) == 1 and repr(indices[0]) == "b" and self._kind in ("", "sequence"):
             self._kind = "sequence"
             return self._used()
+        if self._kind in ("", "pair") and list(map(repr, indices)) == ["b", "head", "row", "col"]:
+            return self._read("row, col")
         places = [index_of(place, f"`{self}`") for place in indices]
         if self._rank > 1 and places[1] != "head":
             raise Refused(
@@ -82,8 +85,8 @@ class Readable(Term):
             self._reads.append(text[found.end() + 1 : end].replace(" ", ""))
 
     def kind(self) -> str:
-        if self._kind:
-            return self._kind
+        if self._kind or self._rank == 4:
+            return self._kind or "pair"
         if not self._reads:
             raise InvalidArgumentError(f"operands has {self}, which the score does not read")
         if not any(self._reads):

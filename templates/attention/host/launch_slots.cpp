@@ -81,7 +81,7 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   for (const Operand& operand : spec.operands()) {
     if (operand.use == OperandUse::kMask) continue;
     add(operand_slots(signature, operand, operand.name));
-    if (operand.use == OperandUse::kBias)
+    if (operand.kind == &pair_kind() && std::ranges::find(slots, "max_seq_len", &ParamSlot::name) == slots.end())
       slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
   }
   slots.push_back(argument_slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));

@@ -10,6 +10,7 @@
 // of a (sequence, head), and the sums (per_sequence.cuh). Results of both are the same in every run.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/pairs.cuh"      // where kOfPair
 #include "attention/operands/gradients/rows.cuh"       // where kByColumn
 #include "attention/operands/gradients/sequences.cuh"  // where kOfSequence
 #include "attention/operands/gradients/tables.cuh"     // where ScoreSites

@@ -6,6 +6,7 @@
 // bf16 and fp16. Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/pairs.cuh"         // where kOfPair
 #include "attention/operands/gradients/rows.cuh"          // where kByColumn
 #include "attention/operands/gradients/sequences.cuh"     // where kOfSequence
 #include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads

@@ -39,7 +39,7 @@ class Elements {
 
 GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec), sums_of_pairs_(spec.operands()) {
   for (const Operand& operand : spec.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
+    if (!operand.gradient || operand.kind == &pair_kind() || operand.has_sites()) continue;
     const auto part = static_cast<int64_t>(sums_.size());
     sums_.push_back({&operand, false, part});
     if (operand.has_slopes()) sums_.push_back({&operand, true, part + 1});
@@ -51,7 +51,7 @@ void GradientParts::finish(const Arguments& arguments, const float* parts, const
   parts += first();
   const int64_t heads = spec_.params().heads;
   for (const Operand& operand : spec_.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
+    if (!operand.gradient || operand.kind == &pair_kind() || operand.has_sites()) continue;
     const bool adds = spec_.params().adds_gradients, of_all = operand.kind == &scalar_kind();
     Elements gradient(arguments, operand.gradient_name(), operand);
     const Elements before(arguments, adds ? operand.before_name() : operand.gradient_name(), operand);

@@ -83,7 +83,7 @@ AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows, c
 
 bool AttentionSpec::knows_sequence() const {
   return std::ranges::any_of(operands_, [](const Operand& operand) {
-    return operand.use == OperandUse::kScore && operand.kind == &sequence_kind();
+    return operand.use == OperandUse::kScore && (operand.kind == &sequence_kind() || operand.kind == &pair_kind());
   });
 }
 

@@ -54,7 +54,9 @@ class Kernels {
     if (bias || scale || slopes || sites) add_operands(spec_, plan_);
     for (const Operand& operand : operands) {
       if (!operand.has_slopes()) continue;
-      operand.kind == &sequence_kind() ? add_sequence_gradient(operand) : add_row_gradient(operand);
+      operand.kind == &sequence_kind() ? add_sequence_gradient(operand)
+      : operand.kind == &pair_kind()   ? add_pair_gradient(operand)
+                                       : add_row_gradient(operand);
     }
     if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
     if (scale) {
@@ -78,6 +80,11 @@ class Kernels {
     if (operand.heads > 0) grid.push_back(constant_factor(params_.heads));
     add_kernel("row_gradient_" + operand.name, kThreads, grid);
     plan_.following.back().function = "RowGradient<" + operand.slopes_struct() + ">::template run";
+  }
+
+  void add_pair_gradient(const Operand& operand) {
+    add_kernel("pair_gradient_" + operand.name, kThreads, {batch(), constant_factor(operand.heads), tiles(), tiles()});
+    plan_.following.back().function = "PairGradient<" + operand.slopes_struct() + ">::template run";
   }
 
   // Sums of tiles of rows, and then those of sequences.

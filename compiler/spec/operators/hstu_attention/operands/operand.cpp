@@ -84,9 +84,11 @@ std::string Operand::member(std::string_view tensor) const {
 std::string Operand::before_name() const { return gradient_name() + "_before"; }
 std::string Operand::slopes_struct() const { return "Slopes_" + name; }
 bool Operand::has_slopes() const {
-  return use == OperandUse::kScore && gradient && (kind == &kRow || kind == &kSequence);
+  return use == OperandUse::kScore && gradient && (kind == &kRow || kind == &kSequence || kind == &kPair);
 }
 bool Operand::has_sites() const { return use == OperandUse::kScore && gradient && !has_slopes(); }
+
+bool Operand::varies_by_head(int64_t q_heads) const { return heads > (kind == &kPair && q_heads > 1 ? 1 : 0); }
 
 const OperandKind& pair_kind() { return kPair; }
 const OperandKind& row_kind() { return kRow; }
@@ -135,7 +137,8 @@ const Operand* find_read_rows(const std::vector<Operand>& operands) {
 
 const Operand* find_read_of_sequence(const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
-    if (operand.use == OperandUse::kScore && (operand.kind == &kRow || operand.kind == &kSequence)) return &operand;
+    const bool of_sequence = operand.kind == &kRow || operand.kind == &kSequence || operand.kind == &kPair;
+    if (operand.use == OperandUse::kScore && of_sequence) return &operand;
   }
   return nullptr;
 }

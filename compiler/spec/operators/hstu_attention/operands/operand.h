@@ -45,10 +45,11 @@ struct Operand {
   std::string member(std::string_view tensor) const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;
-  // Whether that is a sum over the pairs of a row or a sequence, or one over all pairs that read the same
-  // (operands/sums.h).
+  // Whether that is a sum over the pairs of a row or a sequence, or the heads of a pair, or else one over all pairs
+  // that read the same (operands/sums.h).
   bool has_slopes() const;
   bool has_sites() const;
+  bool varies_by_head(int64_t q_heads) const;          // whether what is read depends on the pair's head
   bool is_own() const { return field == "operands"; }  // whether users declare it (own_operands.h)
   std::string before_name() const;                     // what the gradient is added to
 };
