@@ -175,11 +175,14 @@ std::string print_slopes(const AttentionSpec& spec, mlir::ModuleOp module) {
     if (!operand.has_slopes()) continue;
     const std::string row = score_slope(operand.name, false), column = score_slope(operand.name, true);
     const bool by_row = module.lookupSymbol(row) != nullptr, by_column = module.lookupSymbol(column) != nullptr;
-    text += fmt::format(
-        "struct {} {{\n  using Type = {};\n"
-        "  static constexpr bool kByRow = {}, kByColumn = {}, kByHead = {}, kAdds = {};\n",
-        operand.slopes_struct(), element_struct(operand.dtype), by_row, by_column, operand.heads > 0,
-        spec.params().adds_gradients);
+    const bool of_pairs = operand.kind == &pair_kind();
+    const std::string sums = operand.kind == &sequence_kind() ? "kOfSequence = true"
+                             : of_pairs                       ? "kOfPair = true"
+                                        : fmt::format("kByColumn = {}, kByHead = {}", by_column, operand.heads > 0);
+    text +=
+        fmt::format("struct {} {{\n  using Type = {};\n  static constexpr bool kByRow = {}, {}, kAdds = {};\n",
+                    operand.slopes_struct(), element_struct(operand.dtype), by_row, sums, spec.params().adds_gradients);
+    if (of_pairs) text += fmt::format("  static constexpr int kPairHeads = {};\n", operand.heads);
     if (by_row) text += slope_function("of_row", row);
     if (by_column) text += slope_function("of_column", column);
     text += print_tensors(operand, true, spec.params().adds_gradients) + "};\n";

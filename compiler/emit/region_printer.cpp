@@ -213,12 +213,20 @@ CExpression RegionPrinter::read(hstu::ReadOp op) {
   std::vector<CExpression> arguments = {{"pair"}};
   if (op.getDtype().isBF16()) arguments.push_back({"Bf16()"});
   if (op.getDtype().isF16()) arguments.push_back({"Fp16()"});
+  if (op.is_of(pair_kind().name)) {
+    const std::string group = op.getGroup() > 1 ? fmt::format("pair.head / {}", op.getGroup()) : "pair.head";
+    const std::string of_head = op.getByHead() ? fmt::format(" + {} * {}_head_stride", group, name) : "";
+    arguments.push_back({fmt::format("{0} + pair.t.number * {0}_batch_stride{1}", name, of_head)});
+    arguments.push_back({name + "_row_stride"});
+    arguments.push_back({"params.max_seq_len"});
+    return call("pair_element", arguments);
+  }
   const std::string head = op.getGroup() > 1 ? fmt::format("pair.head / {}", op.getGroup()) : "pair.head";
   arguments.push_back({op.getByHead() ? name + " + " + head : name});
   if (op.is_of(row_kind().name) || op.is_of(table_kind().name))
     arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
   if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
-  if (!op.is_of(scalar_kind().name)) arguments.push_back(operand(*op, 0));
+  if (!op.is_of(scalar_kind().name) && !op.is_of(sequence_kind().name)) arguments.push_back(operand(*op, 0));
   const CExpression element = call(op.getKind().str() + "_element", arguments);
   return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }

@@ -366,6 +366,12 @@ class Parser {
         return fail(at.column,
                     fmt::format("the index of {} is a real number; allowed: an integer, or int(a)", name.name));
       index = at.term;
+    } else if (name.reads == Reads::kAtPair) {
+      for (const std::string_view part : {"[", "row", ",", "col", "]"}) {
+        if (!take(part)) {
+          return fail(token_.column, unexpected(fmt::format("{}[row, col], the element of the pair", name.name)));
+        }
+      }
     } else if (is("[")) {
       return fail(token_.column, fmt::format("{} has no index; allowed: {} alone", name.name, name.name));
     }

@@ -13,8 +13,9 @@ inline constexpr size_t kMaxExpressionLength = 4096;  // bytes
 inline constexpr int kMaxExpressionDepth = 64;        // of what stands within one another
 inline constexpr int64_t kMaxExpressionParts = 512;   // numbers, names, operators and functions
 
-// A name is that of a number, or of an operand that is read as it is, or at an index: `slope`, `by_age[row - col]`.
-enum class Reads : uint8_t { kValue, kElement, kAtIndex };
+// A name is that of a number, or of an operand that is read as it is, at an index, or at the pair: `slope`,
+// `by_age[row - col]`, `bias[row, col]`.
+enum class Reads : uint8_t { kValue, kElement, kAtIndex, kAtPair };
 
 // A number that a user may name, and the symbol of the expression that it is. Integers of operands have 64 bits.
 struct ExpressionName {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -125,8 +126,10 @@ class Printer {
       case Operator::kCall:
         return function(node);
       case Operator::kRead: {
-        std::string text(name_of(expression_.symbols()[static_cast<size_t>(node.value)].name));
+        const std::string& symbol = expression_.symbols()[static_cast<size_t>(node.value)].name;
+        std::string text(name_of(symbol));
         if (node.operands[0] >= 0) text += fmt::format("[{}]", print(node.operands[0], kOfOr));
+        if (is_read_at_pair(symbol)) text += "[row, col]";
         return {std::move(text), kOfAtom};
       }
     }
@@ -135,6 +138,10 @@ class Printer {
 
   static Printed compared(Printed printed) { return {std::move(printed.text), kOfComparison}; }
 
+  bool is_read_at_pair(std::string_view symbol) const {
+    const auto found = std::ranges::find(names_, symbol, &ExpressionName::symbol);
+    return found != names_.end() && found->reads == Reads::kAtPair;
+  }
   std::string_view name_of(std::string_view symbol) const {
     for (const ExpressionName& name : names_) {
       if (name.symbol == symbol) return name.name;

@@ -95,6 +95,9 @@ class Emitter : public Ops {
   Value read_rows(Value tensor, DataType dtype, Value first, Value column, Value count, Value positions);
   // The same of a table: a position outside of it gives the nearest element.
   Value read_entries(Value tensor, DataType dtype, Value column, Value count, Value positions);
+  // The elements of pairs of a block, whose outer axes alone count: of `rows` and `columns`, of which one is an index
+  // and the other one may be lanes of i32. A pair outside of [0, count) gives 0; `count` is above 0.
+  Value read_pairs(const TensorBlock& of, Value rows, Value columns, Value count);
   // A number of the intervals (heads, numbers, rows) of `positions`, in their type, from the row `first` on. A position
   // outside of [0, count) gives that of the nearest row.
   Value read_intervals(Value tensor, Value head, int64_t number, Value first, Value count, Value positions);

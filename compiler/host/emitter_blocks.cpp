@@ -98,6 +98,20 @@ Value Emitter::read_entries(Value tensor, DataType dtype, Value column, Value co
   });
 }
 
+Value Emitter::read_pairs(const TensorBlock& of, Value rows, Value columns, Value count) {
+  const Value zero =
+      mlir::arith::ConstantOp::create(builder(), location(), builder().getZeroAttr(storage_type(builder(), of.dtype)));
+  const bool by_rows = mlir::isa<mlir::VectorType>(rows.getType());
+  return gather(of.dtype, by_rows ? rows : columns, [&](Value position) {
+    const Value row = by_rows ? position : rows, column = by_rows ? columns : position;
+    const auto nearest = [&](Value place) { return max(min(place, sub(count, integer(1))), integer(0)); };
+    Values at = of.outer;
+    at.append({nearest(row), nearest(column)});
+    const Value loaded = mlir::memref::LoadOp::create(builder(), location(), of.tensor, at);
+    return select(both(eq(row, nearest(row)), eq(column, nearest(column))), loaded, zero);
+  });
+}
+
 Value Emitter::read_intervals(Value tensor, Value head, int64_t number, Value first, Value count, Value positions) {
   const auto lanes = mlir::dyn_cast<mlir::VectorType>(positions.getType());
   Values elements;

@@ -56,7 +56,7 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   builder.setInsertionPointToEnd(module->getBody());
   Ops ops(builder, location);
   // Intervals that launches give have functions of their own (templates/attention/operands/intervals.cuh).
-  if (!params.has_intervals()) build_mask_functions(builder, location, kernel_mask(params), params.num_contexts);
+  if (!params.has_intervals()) build_mask_functions(builder, location, kernel_mask(params), spec.takes_counts());
 
   // Both directions have the same.
   mlir::SmallVector<mlir::StringRef> scalars;

@@ -178,7 +178,8 @@ def Hstu_ReadOp : Hstu_Op<"read", [Pure]> {
   let description = [{
     Of the kind `row` the element of the row at `position` of the pair's sequence; a position outside of the sequence
     reads 0. Of the kind `table` the entry `position`, or the nearest of its `entries`. Of the kinds `head` and `scalar`
-    the element at `position`, the pair's head or 0. Where the operand has an axis of heads beside that (`by_head`), the
+    the element at `position`, the pair's head or 0; of the kinds `sequence` and `pair` that of the pair's sequence, or
+    of the pair, 0 outside of the sequence. Where the operand has an axis of heads beside that (`by_head`), the
     element is that of the pair's head, which `group` heads in a row have in common. Reals of the type `dtype` are read
     as fp32, integers as i64. The gradient of an operand that is read `differentiable` is a sum over the pairs that read
     an element; of the kind `row`, `position` is then the row or the column of the pair.

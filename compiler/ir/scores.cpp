@@ -43,7 +43,7 @@ mlir::Value ScoreArguments::read(Ops& ops, const std::string& operand, mlir::Val
         return is_integer(read.dtype) ? integer : real;
     }
   };
-  const bool by_head = read.heads > 0 && read.kind != &head_kind();
+  const bool by_head = read.varies_by_head(heads) && read.kind != &head_kind();
   return hstu::ReadOp::create(builder, ops.location(), is_integer(read.dtype) ? integer : real, operand,
                               llvm::StringRef(read.kind->name), index_of(ops, position), type(), by_head,
                               by_head ? heads / read.heads : 1, read.entries, read.gradient);

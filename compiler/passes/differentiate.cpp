@@ -118,12 +118,16 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     auto score = getOperation().lookupSymbol<mlir::func::FuncOp>(kScore);
     if (!score) return;
     if (failed(differentiate(score, kScoreGrad, {score.getArgument(0)}, true))) return signalPassFailure();
-    // Values read of each operand at the pair's row, and at its column.
+    // Values read of each operand at the pair's row, and at its column; of a sequence and a pair, all are of the row.
     llvm::MapVector<llvm::StringRef, std::array<Seeds, 2>> reads;
     llvm::MapVector<llvm::StringRef, Sites> others;
     const mlir::Value row = score.getArgument(1), column = score.getArgument(2);
     for (hstu::ReadOp read : score.getOps<hstu::ReadOp>()) {
       if (!read.getDifferentiable()) continue;
+      if (read.is_of(sequence_kind().name) || read.is_of(pair_kind().name)) {
+        reads[read.getOperand()][0].push_back(read.getValue());
+        continue;
+      }
       if (!read.is_of(row_kind().name)) {
         Sites& sites = others[read.getOperand()];
         sites.of_table = read.is_of(table_kind().name);

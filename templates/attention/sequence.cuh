@@ -29,7 +29,16 @@ __device__ __forceinline__ auto num_targets_of(const Params& params) {
 }
 #endif
 
-#ifdef kAttnFunc
+#ifdef kNumberedIntervals
+// As below, of a sequence that knows its number.
+template <class Spec, class Params>
+__device__ __forceinline__ RowIntervals intervals_of(const Params& params, const Sequence& sequence, int head) {
+  const int group = head / (Spec::kHeads / Spec::kAttnFuncHeads);
+  return {params.attn_func + (group * params.attn_func_head_stride + sequence.query_start),
+          params.attn_func_row_stride, sequence.targets.number};
+}
+
+#elifdef kAttnFunc
 // The intervals of a head's rows, from the sequence's row 0 on, which q need not have.
 template <class Spec, class Params>
 __device__ __forceinline__ RowIntervals intervals_of(const Params& params, const Sequence& sequence, int head) {
@@ -55,6 +64,9 @@ __device__ __forceinline__ Sequence sequence_of(const Params& params, int index)
     sequence.query_begin = sequence.rows - static_cast<int>(min(end - first, 0x7fffffffll));
     sequence.query_start = first - sequence.query_begin;
   }
+#ifdef kSequenceNumber
+  sequence.targets.number = index;
+#endif
 #ifdef kAttnFunc
   sequence.targets = intervals_of<Spec>(params, sequence, 0);
 #endif

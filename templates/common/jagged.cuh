@@ -2,7 +2,23 @@
 #pragma once
 #include "common/types.cuh"
 
-#ifdef kNumContexts
+#ifdef kSequenceNumber
+// The numbers of a sequence's targets and contexts, and its own in the batch. An int is a number of targets.
+struct SequenceCounts {
+  int targets;   // t
+  int contexts;  // c
+  int number;
+
+  SequenceCounts() = default;
+  __device__ __forceinline__ SequenceCounts(int t, int c = 0, int b = 0) : targets(t), contexts(c), number(b) {}
+};
+
+__device__ __forceinline__ SequenceCounts __shfl_sync(unsigned lanes, const SequenceCounts& counts, int lane) {
+  return {__shfl_sync(lanes, counts.targets, lane), __shfl_sync(lanes, counts.contexts, lane),
+          __shfl_sync(lanes, counts.number, lane)};
+}
+
+#elifdef kNumContexts
 // The numbers of a sequence's targets and contexts. A literal 0 is none of either; no other int is one of these.
 struct SequenceCounts {
   int targets;   // t
@@ -18,6 +34,8 @@ __device__ __forceinline__ SequenceCounts __shfl_sync(unsigned lanes, const Sequ
   return {__shfl_sync(lanes, counts.targets, lane), __shfl_sync(lanes, counts.contexts, lane)};
 }
 
+#endif
+#ifdef kNumContexts
 // The tensors that have them; `targets` may be null, as below.
 template <class Offset>
 struct CountTensors {
@@ -26,7 +44,21 @@ struct CountTensors {
 };
 
 #endif
-#ifdef kAttnFunc
+#ifdef kNumberedIntervals
+// As below, with the number of the sequence in the batch.
+struct RowIntervals {
+  const int* first;
+  i64 stride;
+  int number;
+
+  struct Nothing;
+  RowIntervals() = default;
+  __device__ __forceinline__ RowIntervals(const Nothing*) : first(nullptr), stride(0), number(0) {}
+  __device__ __forceinline__ RowIntervals(const int* numbers, i64 next, int b)
+      : first(numbers), stride(next), number(b) {}
+};
+
+#elifdef kAttnFunc
 // Columns that the rows of a sequence see, by attn_func (attention/operands/intervals.cuh), in place of counts. A
 // literal 0 is none.
 struct RowIntervals {
@@ -39,6 +71,8 @@ struct RowIntervals {
   __device__ __forceinline__ RowIntervals(const int* numbers, i64 next) : first(numbers), stride(next) {}
 };
 
+#endif
+#ifdef kAttnFunc
 __device__ __forceinline__ RowIntervals __shfl_sync(unsigned, const RowIntervals& own, int) { return own; }
 
 struct IntervalBounds;  // attention/operands/intervals.cuh
@@ -47,7 +81,7 @@ struct IntervalBounds;  // attention/operands/intervals.cuh
 struct Sequence {
   i64 start;    // first row in the (L, ...) tensors
   int rows;     // n
-#ifdef kNumContexts
+#ifdef kSequenceCounts
   SequenceCounts targets;  // t
 #elifdef kAttnFunc
   RowIntervals targets;  // in place of t

@@ -14,7 +14,7 @@ SCORES = {
     "targets": "where(row < n - targets, silu(x), sigmoid(x))",
     "not_finite": "silu(x) / (n - row) + log(row - col + 1.5)",
 }
-OPERANDS = "ts: row(int64), a: row(grad), age: table(37, grad), w: table(50, heads, grad), slope: head(grad), gain: scalar(grad)"
+OPERANDS = "ts: row(int64), a: row(grad), age: table(37, grad), w: table(50, heads, grad), slope: head(grad), gain: scalar(grad), own: sequence(grad), rel: pair(grad)"
 AGE = "int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)"
 OWN_OPERANDS = {  # what a score that users write reads, and the score
     "position_time": ("ts: row(int64), pos_w: table(2047, grad), ts_w: table(129, grad)",
@@ -22,6 +22,8 @@ OWN_OPERANDS = {  # what a score that users write reads, and the score
     "by_head": ("far: table(600, heads, bf16, grad), slope: head(grad)", "silu(x - 0.01 * slope * (row - col)) + 0.1 * far[row - col]"),
     "head_slopes": ("slope: head(grad), gain: scalar(grad)", "silu(x - 0.01 * slope * (row - col) + gain)"),
     "rows": ("gate: row(heads, grad), shift: row(bf16, grad), gain: scalar(grad)", "silu(x + shift[row] - shift[col]) * gate[col] * gain"),
+    "sequences": ("own: sequence(grad), days: sequence(int32), low: sequence(bf16, grad)", "silu(x + own * 0.02 * (row - col)) + 0.001 * days * low"),
+    "pairs": ("near: pair(bf16, heads, grad), each: pair(grad), low: pair(fp16, grad)", "silu(x + near[row, col]) * each[row, col] + low[row, col] * tanh(x)"),
     "day": ("ts: row(int32), w: table(7, fp16, grad)", "silu(x) + w[(ts[row] - ts[col]) // 24 % 7]"),
     "constants": ("ts: row(int64), w: table(40), c: table(9, int32)", "silu(x * w[c[row % 9]]) + 0.001 * (ts[row] - ts[col])"),
 }
@@ -64,7 +66,7 @@ class Text(matrix_texts.Text):
         one = lambda: self.real(depth - 1)
         if self.reads_operands and self.draw.random() < 0.15:
             index = self.draw.choice((AGE, self.integer(1)))
-            return self.draw.choice(("slope", "gain", "a[row]", "a[col]", f"age[{index}]", f"w[{index}]"))
+            return self.draw.choice(("slope", "gain", "own", "rel[row, col]", "a[row]", "a[col]", f"age[{index}]", f"w[{index}]"))
         if depth <= 0 or self.draw.random() < 0.2:
             return self.draw.choice((
                 "x", "x", "x", str(self.draw.randint(1, 15) / 8), f"0.00390625 * {self.integer(depth)}",
@@ -84,7 +86,7 @@ class Text(matrix_texts.Text):
     def expression(self):
         if not self.reads_operands:
             return self.real(4)
-        return f"{self.real(3)} + tanh(0.25 * a[row] * a[col] + age[{AGE}] + w[row - col] * slope) * gain"
+        return f"{self.real(3)} + tanh(0.25 * a[row] * a[col] + age[{AGE}] + w[row - col] * slope + own - rel[row, col]) * gain"
 
 
 def score_instances(seed=1, count=120):

@@ -44,7 +44,7 @@ def traced(function, *tensors, q=None, **named):
 class Kinds(unittest.TestCase):
     def test_how_a_tensor_is_read_says_its_kind(self):
         ts, big, slope = torch.arange(40), torch.zeros(129, dtype=torch.bfloat16), torch.zeros(2, requires_grad=True)
-        rows = torch.zeros(40, 2, dtype=torch.float16)
+        rows, pairs = torch.zeros(40, 2, dtype=torch.float16), torch.zeros(3, 1, 9, 9, dtype=torch.float16)
         for function, text, operands in (
             (lambda x, b, h, row, col: x + ts[row + 1] - ts[col], "x + operand0[row + 1] - operand0[col]",
              "operand0: row(int64)"),
@@ -63,9 +63,18 @@ class Kinds(unittest.TestCase):
             (lambda x, b, h, row, col: x * slope[:1].detach(), "x * operand0", "operand0: scalar"),
             (lambda x, b, h, row, col: slope[0] * x, "operand0 * x",
              "operand0: scalar(grad)"),
+            (lambda x, b, h, row, col: x * slope[b] + hstujit.torch.sequence(big)[b], "x * operand0 + operand1",
+             "operand0: sequence(grad), operand1: sequence(bf16)"),
+            (lambda x, b, h, row, col: x + pairs[b, h, row, col], "x + operand0[row, col]",
+             "operand0: pair(fp16, heads=1)"),
         ):  # fmt: skip
             with self.subTest(text=text):
                 self.assertEqual(traced(function), (text, operands))
+
+    def test_an_element_of_each_sequence_is_named_or_read_at_b(self):
+        own = torch.zeros(2)
+        says = traced(lambda x, b, h, row, col, own: x + own, own=hstujit.torch.sequence(own))
+        self.assertEqual(says, ("x + own", "own: sequence"))
 
     def test_named_ones_are_asked_for(self):
         text, operands = traced(
@@ -156,6 +165,37 @@ class Attention(JaggedAttention):
         named = dict(self.tensors)
         found = self.attend(lambda x, b, h, row, col: score(x, b, h, row, col, **named))
         self.check(found, self.formula, *self.real)
+
+    def test_an_element_of_each_sequence_has_a_gradient(self):
+        own = torch.randn(len(self.lengths), generator=torch.Generator().manual_seed(3)).requires_grad_()
+
+        def formula(q, k, v, own):
+            parts = []
+            split = (tensor.split(self.lengths) for tensor in (q, k, v))
+            for one, two, three, element in zip(*split, own, strict=True):
+                x = torch.einsum("nhd,mhd->hnm", one, two) / 4
+                parts.append(torch.einsum("hnm,mhd->nhd", F.silu(x * element).tril() / self.longest, three))
+            return torch.cat(parts)
+
+        sequence = hstujit.torch.sequence(own)
+        self.check(self.attend("silu(x * own)", own=sequence), formula, own)
+        self.check(self.attend(lambda x, b, h, row, col: F.silu(x * own[b])), formula, own)
+
+    def test_an_element_of_each_pair_has_a_gradient(self):
+        size = len(self.lengths), 2, self.longest, self.longest
+        bias = torch.randn(size, generator=torch.Generator().manual_seed(4)).requires_grad_()
+
+        def formula(q, k, v, bias):
+            parts = []
+            split = (tensor.split(self.lengths) for tensor in (q, k, v))
+            for one, two, three, each in zip(*split, bias, strict=True):
+                n = len(one)
+                x = F.silu(torch.einsum("nhd,mhd->hnm", one, two) / 4 + each[:, :n, :n])
+                parts.append(torch.einsum("hnm,mhd->nhd", x.tril() / self.longest, three))
+            return torch.cat(parts)
+
+        self.check(self.attend("silu(x + w[row, col])", w=bias), formula, bias)
+        self.check(self.attend(lambda x, b, h, row, col: F.silu(x + bias[b, h, row, col])), formula, bias)
 
     def test_the_operator_adds_the_gradients_that_are_required(self):
         def attend(text):

@@ -10,7 +10,7 @@ from hstujit.torch import generative_recommenders, tzrec
 
 MODULES = (hstujit.torch, generative_recommenders, tzrec)
 # Functions of hstujit.torch that are none of a public package.
-OTHERS = "attention", "head", "patch", "row", "scalar", "table", "unpatch"
+OTHERS = "attention", "head", "pair", "patch", "row", "scalar", "sequence", "table", "unpatch"
 
 
 def functions():

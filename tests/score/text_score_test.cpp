@@ -18,11 +18,13 @@ const Json kExact = {{"dtype", "fp32"}, {"precision", "ieee"}};
 const Json kOperands = {
     {"operands",
      "ts: row(int64), near: table(40, grad), far: table(12, bf16, heads, grad), slope: head(grad), batch: "
-     "scalar(grad), params: row(heads, grad), days: table(9, int32), q_map: row(bf16, grad)"},
+     "scalar(grad), params: row(heads, grad), days: table(9, int32), q_map: row(bf16, grad), own: sequence(grad), "
+     "number: sequence(bf16, grad), index: sequence(int32), rel: pair(bf16, heads, grad), all: pair(grad)"},
     {"score",
      "tanh(x + near[col - row + 5] + near[int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)] + "
      "far[(ts[row] - ts[col]) * 1000000007 // 24 % 7 - 1] * slope + q_map[row] - q_map[col]) * params[col] + "
-     "batch * 0.01 * days[row % 11]"}};
+     "batch * 0.01 * days[row % 11] + sin(x) * own + 0.001 * index * number + "
+     "rel[row, col] * all[row, col] * tanh(x)"}};
 
 // The functions that need something of their own: what is not finite outside of the sequence, integer parts, NaN.
 constexpr const char* kTexts[] = {

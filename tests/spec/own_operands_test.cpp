@@ -95,14 +95,14 @@ TEST(OwnOperands, TheExamplesOfThePageAreRead) {
                                       table.substr(score, score_end - score))),
               nullptr);
   }
-  EXPECT_EQ(examples, 6);
+  EXPECT_EQ(examples, 8);
 }
 
 TEST(OwnOperands, RefusalsSayWhere) {
   EXPECT_EQ(refused_operands("ts row"), "column 4: there is \"r\"; expected: \":\" and the kind of the operand");
   EXPECT_EQ(refused_operands("ts: rwo"),
             "column 5: there is no kind \"rwo\", did you mean \"row\"?; allowed: row, table, "
-            "head, scalar");
+            "head, scalar, sequence, pair");
   EXPECT_EQ(refused_operands("ts: row,"),
             "column 9: the declarations end; expected: the name of an operand, as in \"ts: "
             "row(int64)\"");
@@ -113,6 +113,12 @@ TEST(OwnOperands, RefusalsSayWhere) {
             "divisors of 4");
   EXPECT_THAT(refused_operands("s: head(heads)"),
               StartsWith("column 9: there is \"heads\"; allowed for a head: bf16, "));
+  EXPECT_THAT(refused_operands("s: sequence(heads)"),
+              StartsWith("column 13: there is \"heads\"; allowed for a sequence: bf16, "));
+  EXPECT_EQ(refused_operands("b: pair(int32)"),
+            "column 9: there is \"int32\"; allowed for a pair: bf16, fp16, fp32, grad, heads, heads=2");
+  EXPECT_EQ(refused_operands("b: pair(heads=3)"),
+            "column 9: heads is 3, and heads share a pair's evenly; allowed: divisors of 4");
   EXPECT_EQ(refused_operands("t: row(int64, grad)"),
             "column 1: t has a gradient and the type int64; allowed: of bf16, fp16, fp32");
   EXPECT_EQ(refused_operands("row: row"), "column 1: \"row\" is a word of expressions; allowed: another name");
@@ -171,6 +177,13 @@ TEST(OwnOperands, RefusalsOfScores) {
   EXPECT_EQ(refused("t: row", "x + t"),
             "op.score is \"x + t\", but column 5: t is read at an index; allowed: such as "
             "t[row - col]");
+  EXPECT_EQ(refused("w: sequence", "x + w[row]"),
+            "op.score is \"x + w[row]\", but column 6: w has no index; allowed: w alone");
+  EXPECT_EQ(
+      refused("b: pair", "x + b[col, row]"),
+      "op.score is \"x + b[col, row]\", but column 7: there is \"col\"; expected: b[row, col], the element of the "
+      "pair");
+  EXPECT_THAT(refused("b: pair", "x + b"), HasSubstr("column 6: the expression ends; expected: b[row, col], the"));
   EXPECT_EQ(refused("s: head", "x + s[1]"), "op.score is \"x + s[1]\", but column 6: s has no index; allowed: s alone");
   EXPECT_THAT(refused("t: table(5)", "x + t[0.5 * row]"),
               HasSubstr("column 7: the index of t is a real number; allowed: an integer, or int(a)"));
@@ -187,8 +200,9 @@ class Elements {
  public:
   explicit Elements(uint64_t seed) : operands_(parse_own_operands(kRandomOperands, kHeads).value()) {
     for (size_t o = 0; o < operands_.size(); ++o) {
-      const OperandSizes sizes = {1, 100, 100, 100};
+      const OperandSizes sizes = {kSequences, kRows, kRows, kRows};
       HostTensor& tensor = tensors_.emplace_back();
+      tensor.shape = operands_[o].kind->sizes(operands_[o], sizes);
       for (int64_t i = 0; i < static_cast<int64_t>(elements(operands_[o], sizes)); ++i) {
         const auto place = static_cast<uint64_t>(i);
         if (is_integer(operands_[o].dtype))
@@ -198,7 +212,7 @@ class Elements {
     }
   }
 
-  static constexpr int64_t kHeads = 3;
+  static constexpr int64_t kHeads = 3, kSequences = 2, kRows = 100;
   std::vector<const HostTensor*> tensors() const {
     std::vector<const HostTensor*> pointers;
     for (const HostTensor& tensor : tensors_) pointers.push_back(&tensor);
@@ -213,6 +227,8 @@ class Elements {
     const auto real = [&](int64_t i) { return tensor.reals[static_cast<size_t>(i)]; };
     if (name == "slope") return real(place.head);
     if (name == "gain") return real(0);
+    if (name == "own") return real(place.sequence);
+    if (name == "rel") return real((place.sequence * kRows + place.row) * kRows + place.col);
     if (name == "age") return real(std::clamp<int64_t>(index, 0, 36));
     if (name == "w") return real(std::clamp<int64_t>(index, 0, 11) * kHeads + place.head);
     if (index < 0 || index >= place.n) return 0;
@@ -231,7 +247,7 @@ ScoreFormula formula_with(const std::string& text, const Elements& elements) {
   return ScoreFormula(params, 0.5, elements.tensors());
 }
 
-const ScorePlace kPairs[] = {{0, 0, 1, 0, 0}, {5, 3, 40, 2, 1}, {40, 7, 90, 0, 2}, {3, 64, 65, 5, 0}};
+const ScorePlace kPairs[] = {{0, 0, 1, 0, 0}, {5, 3, 40, 2, 1}, {40, 7, 90, 0, 2, 0, 1}, {3, 64, 65, 5, 0, 0, 1}};
 
 TEST(OwnOperands, RandomTextsMeanWhatTheySay) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
@@ -316,7 +332,7 @@ TEST(OwnOperands, GradientsAreDifferencesOfTheLoss) {
   const OpSpecPtr spec =
       spec_with(with_operands(kRandomOperands,
                               "tanh(x + 0.25 * a[row] * a[col] + age[int(log2(1.5 + abs(ts[row + 1] - ts[col])))] + "
-                              "age[row - col] * w[row - col - 3] + slope) * gain",
+                              "age[row - col] * w[row - col - 3] + slope) * gain + own * x + rel[row, col]",
                               {{"dtype", "fp32"}, {"num_targets", true}, {"rab_heads", 2}, {"attn_scale", "rows"}}));
   const Lengths lengths = {.rows = {5, 0, 11}, .num_targets = {2, 0, 3}, .max_seq_len = 11};
   std::vector<HostValue> values = spec->make_inputs(Direction::kBackward, lengths, 7);

@@ -24,7 +24,7 @@ struct ScorePoint {
 // Operands that a text reads: integers, tables with and without heads, and one element for each row, head or call.
 inline constexpr std::string_view kRandomOperands =
     "ts: row(int64), a: row(grad), age: table(37, grad), w: table(12, heads, grad), slope: head(grad), gain: "
-    "scalar(grad)";
+    "scalar(grad), own: sequence(grad), rel: pair(grad)";
 
 // Numbers stay moderate where positions are below a few hundred, and what is rounded down is far from an integer.
 class RandomScore {
@@ -148,15 +148,16 @@ class RandomScore {
 
   // An element of kRandomOperands.
   Part element() {
-    static constexpr std::string_view kPlain[] = {"slope", "gain"}, kTables[] = {"age", "w"};
+    static constexpr std::string_view kPlain[] = {"slope", "gain", "own", "rel"}, kTables[] = {"age", "w"};
     const auto read = [](std::string_view name, const Part& index) -> Part {
       return {fmt::format("{}[{}]", name, index.text),
               [=](const ScorePoint& p) { return p.read(name, static_cast<int64_t>(index.value(p))); }};
     };
     switch (pick(3)) {
       case 0: {
-        const std::string_view name = kPlain[pick(2)];
-        return {std::string(name), [=](const ScorePoint& p) { return p.read(name, 0); }};
+        const std::string_view name = kPlain[pick(4)];
+        return {fmt::format("{}{}", name, name == "rel" ? "[row, col]" : ""),
+                [=](const ScorePoint& p) { return p.read(name, 0); }};
       }
       case 1:
         return pick(2) == 0 ? read("a", {"row", [](const ScorePoint& p) { return static_cast<double>(p.row); }})
@@ -250,14 +251,15 @@ inline RandomScore::Part random_score(uint64_t seed, bool with_bends = true) {
 inline RandomScore::Part random_score_of_operands(uint64_t seed, bool with_bends = true) {
   RandomScore random(seed, with_bends, true);
   const RandomScore::Part score = random.real(3), age = random.age();
-  return {
-      fmt::format("{} + tanh(0.25 * a[row] * a[col] + age[{}] + w[row - col] * slope) * gain", score.text, age.text),
-      [=](const ScorePoint& p) {
-        const double by_row = 0.25 * p.read("a", p.row) * p.read("a", p.col);
-        const double tables =
-            p.read("age", static_cast<int64_t>(age.value(p))) + p.read("w", p.row - p.col) * p.read("slope", 0);
-        return score.value(p) + std::tanh(by_row + tables) * p.read("gain", 0);
-      }};
+  return {fmt::format("{} + tanh(0.25 * a[row] * a[col] + age[{}] + w[row - col] * slope + own - rel[row, col]) * gain",
+                      score.text, age.text),
+          [=](const ScorePoint& p) {
+            const double by_row = 0.25 * p.read("a", p.row) * p.read("a", p.col);
+            const double tables =
+                p.read("age", static_cast<int64_t>(age.value(p))) + p.read("w", p.row - p.col) * p.read("slope", 0);
+            return score.value(p) +
+                   std::tanh(by_row + tables + p.read("own", 0) - p.read("rel", 0)) * p.read("gain", 0);
+          }};
 }
 
 }  // namespace hstujit::test

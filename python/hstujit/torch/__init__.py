@@ -23,7 +23,7 @@ _register.register_all()
 
 from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
 from ._attention import attention  # noqa: E402
-from ._operands import head, row, scalar, table  # noqa: E402
+from ._operands import head, pair, row, scalar, sequence, table  # noqa: E402
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
 from .functional import *  # noqa: E402, F403
 from .functional_layer import *  # noqa: E402, F403
@@ -31,5 +31,6 @@ from .stu import STULayer, STULayerConfig, STUStack  # noqa: E402
 
 __all__ = [
     *functional.__all__, *functional_layer.__all__, "Calls", "Patched", "STULayer", "STULayerConfig", "STUStack",
-    "attention", "generative_recommenders", "head", "patch", "row", "scalar", "table", "tzrec", "unpatch",
+    "attention", "generative_recommenders", "head", "pair", "patch", "row", "scalar", "sequence", "table",
+    "tzrec", "unpatch",
 ]  # fmt: skip

@@ -105,9 +105,9 @@ def attention(
         rab: (B, bias heads, max_seq_len, max_seq_len), added to the dot products before alpha.
         attn_scale: (L) or (1), fp32: factors of the rows, in place of the division.
         operands: tensors that the score reads, by name: ``ts[row + 1]``. How it reads one says whether that has an
-            element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head`` and
-            ``scalar`` say it where that is not enough. A function asks for them by name. It may read tensors that are
-            around it, too, but in ``torch.compile``.
+            element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head``,
+            ``scalar``, ``sequence`` and ``pair`` say it where that is not enough. A function asks for them by name. It
+            may read tensors that are around it, too, but in ``torch.compile``.
         dropout_ratio: of the weights that become 0 in training, from 0 to 1, a multiple of 1 / 256.
         seed: decides which ones: a number, or (1) int64. None: drawn by PyTorch's generator of q's device.
         parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``. A tensor (B) as

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,24 +22,20 @@ _PLACE = re.compile(rf"{_OFFSET}|(min|max|clamp)\({_OFFSET}(,{_BOUND})+\)")
 Facts = tuple[str, str, int, bool, bool, bool]  # the arguments of a Readable; PyTorch has such constants in a graph
 
 
-def row(tensor: torch.Tensor) -> Operand:
-    """An operand with an element for each row of the batch: (L) or (L, heads)."""
-    return Operand("row", tensor)
+def _saying(kind: str, what: str) -> Callable[[torch.Tensor], Operand]:
+    def say(tensor: torch.Tensor) -> Operand:
+        return Operand(kind, tensor)
+
+    say.__name__, say.__qualname__, say.__doc__ = kind, kind, f"An operand {what}."
+    return say
 
 
-def table(tensor: torch.Tensor) -> Operand:
-    """An operand that is read at an index: (entries) or (entries, heads)."""
-    return Operand("table", tensor)
-
-
-def head(tensor: torch.Tensor) -> Operand:
-    """An operand with an element for each head: (heads)."""
-    return Operand("head", tensor)
-
-
-def scalar(tensor: torch.Tensor) -> Operand:
-    """An operand that is one number: () or (1)."""
-    return Operand("scalar", tensor)
+row = _saying("row", "with an element for each row of the batch: (L) or (L, heads)")
+table = _saying("table", "that is read at an index: (entries) or (entries, heads)")
+head = _saying("head", "with an element for each head: (heads)")
+scalar = _saying("scalar", "that is one number: () or (1)")
+sequence = _saying("sequence", "with an element for each sequence of the batch: (B)")
+pair = _saying("pair", "with an element for each pair: (B, pair heads, max_seq_len, max_seq_len)")
 
 
 class Readable(Term):
@@ -52,7 +48,7 @@ class Readable(Term):
         self._reads: list[str] = []  # the index of each, "" where there is none
 
     def _used(self) -> Term:
-        if self._kind != "scalar" and not self._is_one:
+        if self._kind not in ("scalar", "sequence") and not self._is_one:
             raise Refused(f"it computes with the tensor `{self}`, of which it must read an element: `{self}[index]`")
         return self._read("")
 
@@ -60,6 +56,11 @@ class Readable(Term):
         indices = list(index) if isinstance(index, tuple) else [index]
         if len(indices) != self._rank:
             raise Refused(f"it reads `{self}` at {len(indices)} indices; the tensor has {self._rank} axes")
+        if len(indices) == 1 and repr(indices[0]) == "b" and self._kind in ("", "sequence"):
+            self._kind = "sequence"
+            return self._used()
+        if self._kind in ("", "pair") and list(map(repr, indices)) == ["b", "head", "row", "col"]:
+            return self._read("row, col")
         places = [index_of(place, f"`{self}`") for place in indices]
         if self._rank > 1 and places[1] != "head":
             raise Refused(
@@ -84,8 +85,8 @@ class Readable(Term):
             self._reads.append(text[found.end() + 1 : end].replace(" ", ""))
 
     def kind(self) -> str:
-        if self._kind:
-            return self._kind
+        if self._kind or self._rank == 4:
+            return self._kind or "pair"
         if not self._reads:
             raise InvalidArgumentError(f"operands has {self}, which the score does not read")
         if not any(self._reads):

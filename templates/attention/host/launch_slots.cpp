@@ -81,7 +81,7 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   for (const Operand& operand : spec.operands()) {
     if (operand.use == OperandUse::kMask) continue;
     add(operand_slots(signature, operand, operand.name));
-    if (operand.use == OperandUse::kBias)
+    if (operand.kind == &pair_kind() && std::ranges::find(slots, "max_seq_len", &ParamSlot::name) == slots.end())
       slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
   }
   slots.push_back(argument_slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
@@ -145,6 +145,10 @@ Constants attention_constants(const AttentionSpec& spec) {
   Constants constants = {
       {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
   if (params.attn_dropout && params.has_softmax()) constants.emplace_back("dropout_softmax", 1);
+  // Parts of templates are for instances that have these, whatever they are.
+  if (spec.takes_counts()) constants.emplace_back("sequence_counts", 1);
+  if (spec.knows_sequence()) constants.emplace_back("sequence_number", 1);
+  if (spec.knows_sequence() && params.has_intervals()) constants.emplace_back("numbered_intervals", 1);
   return constants;
 }
 

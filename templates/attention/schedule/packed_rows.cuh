@@ -12,7 +12,7 @@ namespace sm90 {
 struct __align__(16) PackedRow {
   int start;  // the sequence's first row in the tensors
   int rows;   // n
-#ifdef kNumContexts
+#ifdef kSequenceCounts
   SequenceCounts targets;
 #elifdef kAttnFunc
   RowIntervals targets;

@@ -92,7 +92,7 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
          fmt::format("pack_sequences true; allowed: false, a bias ({}) has rows and columns of one sequence at a time",
                      spec.operand(OperandUse::kBias)->name)}};
   }
-  if (const Operand* const read = find_read_rows(spec.operands())) {
+  if (const Operand* const read = find_read_of_sequence(spec.operands())) {
     return {
         {"pack_sequences",
          fmt::format("pack_sequences true; allowed: false, the score reads {} of one sequence at a time", read->name)}};

@@ -58,7 +58,7 @@ struct TileInfo {
   i64 start;    // row of the tensors that holds the sequence's row 0
   int row0;     // first row of the tile, within the sequence
   int rows;     // n
-#ifdef kNumContexts
+#ifdef kSequenceCounts
   SequenceCounts targets;  // t
 #elifdef kAttnFunc
   RowIntervals targets;  // in place of t

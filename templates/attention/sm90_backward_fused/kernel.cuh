@@ -10,9 +10,11 @@
 // of a (sequence, head), and the sums (per_sequence.cuh). Results of both are the same in every run.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
-#include "attention/operands/gradients/rows.cuh"    // where kByColumn
-#include "attention/operands/gradients/tables.cuh"  // where ScoreSites
-#include "attention/sm90_backward/bias_gradient.cuh"  // where PairScoreProduct
+#include "attention/operands/gradients/pairs.cuh"      // where kOfPair
+#include "attention/operands/gradients/rows.cuh"       // where kByColumn
+#include "attention/operands/gradients/sequences.cuh"  // where kOfSequence
+#include "attention/operands/gradients/tables.cuh"     // where ScoreSites
+#include "attention/sm90_backward/bias_gradient.cuh"   // where PairScoreProduct
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/sm90_backward_fused/consumer.cuh"
 #include "attention/sm90_backward_fused/per_sequence.cuh"

@@ -51,7 +51,8 @@ int64_t site_bytes(const AttentionSpec& spec, int64_t site_warps) {
   if (site_warps == 0) return 0;
   const OperandSums sums(spec.operands());
   if (consumers_sum_sites(spec)) return site_warps * sums.others * 4;
-  const int64_t counts = spec.params().has_intervals() ? 16 : spec.params().num_contexts ? 8 : 4;
+  const bool number = spec.knows_sequence();
+  const int64_t counts = spec.params().has_intervals() ? (number ? 24 : 16) : number ? 12 : spec.takes_counts() ? 8 : 4;
   const auto at_least_one = [](int64_t elements) { return std::max<int64_t>(elements, 1); };
   const auto operands = static_cast<int64_t>(sums.parts.size());
   const int64_t words = 2 * at_least_one(sums.tables) + at_least_one(sums.others) + 2 * operands;
@@ -81,7 +82,7 @@ FusedResources::FusedResources(const AttentionSpec& spec, const AttentionConfig&
   const int64_t row_bytes = (qk_tiles + pv_tiles) * kSwizzleBytes;
   const auto total = [&](int64_t stationary, int64_t sequences) {
     // As in Resources, and the barriers of what is exchanged.
-    const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
+    const int64_t small = stationary * (24 + tile_info_bytes(spec) + 4) + config.stages * (16 + 8 + 4) + 16 + 8 + 4 +
                           8 + kExchangeBuffers * 8 + site_bytes(spec, config.site_warps) +
                           follower_bytes(spec, config, bias_in_shared);
     const int64_t counts = per_sequence ? 0 : sequences;

@@ -15,7 +15,7 @@ RowStatisticsResources::RowStatisticsResources(const AttentionSpec& spec) {
     consumers = warpgroups;
     stages = depth;
     // As in Resources of sm90_backward_twopass.
-    const int64_t small = 24 + tile_info_bytes(params) + 4 + stages * (16 + 8) + 16 + 8 + 4, schedule = 12 + 4 * 2 + 2;
+    const int64_t small = 24 + tile_info_bytes(spec) + 4 + stages * (16 + 8) + 16 + 8 + 4, schedule = 12 + 4 * 2 + 2;
     shared_bytes = (rows() + stages * kColumns) * row_bytes + round_up(small + schedule, int64_t{128});
     return resident_bytes(shared_bytes, 1) <= kSharedLimit;
   };

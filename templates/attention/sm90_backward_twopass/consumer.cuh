@@ -182,7 +182,7 @@ class Consumer {
   }
 
   // Of 32 rows of moving tiles from `moving` on, those that have to do with the row `stationary` of the tile.
-#ifdef kNumContexts
+#ifdef kSequenceCounts
   static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, SequenceCounts targets) {
 #elifdef kAttnFunc
   static __device__ __forceinline__ u32 seen_bits(int stationary, int moving, int rows, const RowIntervals& targets) {
@@ -211,7 +211,7 @@ class Consumer {
 
 #endif
   __device__ __forceinline__ void activate_under_mask() {
-#ifdef kNumContexts
+#ifdef kSequenceCounts
     const int rows = tile().rows;
     const SequenceCounts targets = tile().targets;
 #elifdef kAttnFunc
@@ -264,7 +264,7 @@ class Consumer {
     [[maybe_unused]] float2 factors;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-#ifdef kNumContexts
+#ifdef kSequenceCounts
       const int half = i & 2 ? 1 : 0, n = rows[half].rows;
       const SequenceCounts t = rows[half].targets;
 #elifdef kAttnFunc

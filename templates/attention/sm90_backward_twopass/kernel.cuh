@@ -6,7 +6,9 @@
 // bf16 and fp16. Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 #pragma once
 #include "attention/operands/gradients/kernels.cuh"
+#include "attention/operands/gradients/pairs.cuh"         // where kOfPair
 #include "attention/operands/gradients/rows.cuh"          // where kByColumn
+#include "attention/operands/gradients/sequences.cuh"     // where kOfSequence
 #include "attention/operands/gradients/softmax_rows.cuh"  // where kNumSoftmaxHeads
 #include "attention/operands/gradients/tables.cuh"        // where ScoreSites
 #include "attention/sm90_backward/bias_gradient.cuh"      // where PairScoreProduct

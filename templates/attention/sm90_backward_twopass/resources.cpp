@@ -24,7 +24,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const auto total = [&](int64_t stationary) {
     // Barriers (8 bytes), TileInfo, its PipelineState (4), MovingTileInfo (8), TailInfo (8) and its phase (4),
     // then the schedule.
-    const int64_t small = stationary * (24 + tile_info_bytes(params) + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
+    const int64_t small = stationary * (24 + tile_info_bytes(spec) + 4) + config.stages * (16 + 8) + 16 + 8 + 4;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     int64_t bytes = small + schedule;
     // As in sm90::Resources.

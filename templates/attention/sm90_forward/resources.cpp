@@ -39,7 +39,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
           !params.has_softmax();
   const auto total = [&](int64_t queries) {
     // Barriers (8 bytes), TileInfo, MovingTileInfo (8), TailInfo (8), then the schedule.
-    const int64_t small = queries * (16 + tile_info_bytes(params)) + config.stages * (32 + 8) + 16 + 8;
+    const int64_t small = queries * (16 + tile_info_bytes(spec)) + config.stages * (32 + 8) + 16 + 8;
     const int64_t schedule = 12 + 4 * (schedule_sequences + 1) + 2 * schedule_sequences;
     int64_t bytes = small + schedule;
     // PackedTile: PackedRow (16) for each row, and 12 bytes, padded to 16.

@@ -100,6 +100,9 @@ class TileScheduler {
       words_ = place.words;
     }
     sequence = clamp_words(words_, params_.total_rows);
+#ifdef kSequenceNumber
+    sequence.targets.number = index_;
+#endif
     if constexpr (Spec::Bias::kHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kLongTileFirst && sorted()) {

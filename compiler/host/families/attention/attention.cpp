@@ -53,8 +53,9 @@ class HostAttention final : public HostOperator {
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_softmax(const Rows& rows, std::vector<WorkItem>& items) const;
-  // Adds the items of the gradient of the bias, each of them of one head.
-  void add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const;
+  // Adds the items of the gradient of an operand of pairs, each of them of one of its heads.
+  void add_pairs(const Rows& rows, const Operand& operand, int64_t side, int64_t max_seq_len,
+                 std::vector<WorkItem>& items) const;
 
   std::shared_ptr<const AttentionSpec> spec_;
   const HstuAttentionParams& params_;
@@ -118,18 +119,20 @@ void HostAttention::add_softmax(const Rows& rows, std::vector<WorkItem>& items) 
   }
 }
 
-void HostAttention::add_bias(const Rows& rows, int64_t max_seq_len, std::vector<WorkItem>& items) const {
-  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / params_.bias_heads());
+void HostAttention::add_pairs(const Rows& rows, const Operand& operand, int64_t side, int64_t max_seq_len,
+                              std::vector<WorkItem>& items) const {
+  if (rows.head >= operand.heads) return;
+  const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / operand.heads);
   for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
     items.push_back(
-        {{rows.start, rows.n, rows.targets, rows.head, begin, end, kBiasSide, rows.sequence},
+        {{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
          static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) * static_cast<double>(products)});
   }
   // Rows behind the sequence, which are those of an empty one.
   for (int64_t begin = rows.n; begin < max_seq_len; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, max_seq_len);
-    items.push_back({{rows.start, 0, 0, rows.head, begin, end, kBiasSide, rows.sequence}, 0});
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, side, rows.sequence}, 0});
   }
 }
 
@@ -137,7 +140,7 @@ void HostAttention::finish(const Arguments& arguments, const float* parts) const
   if (direction_ == Direction::kForward || parts_.count() + parts_.sums_of_pairs().count() == 0) return;
   const std::vector<int64_t> offsets =
       clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  parts_.finish(arguments, parts, offsets.front(), offsets.back());
+  parts_.finish(arguments, parts, offsets);
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
@@ -160,10 +163,11 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
       return Status(Code::kUnsupported,
                     fmt::format("sequence {} has {} rows; the host backend takes at most {}", sequence, n, kMaxSeqLen));
     }
-    if (params_.has_bias() && n > max_seq_len) {
+    const auto pairs = std::ranges::find(spec_->operands(), &pair_kind(), &Operand::kind);
+    if (pairs != spec_->operands().end() && n > max_seq_len) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("sequence {} has {} rows; {} has biases for max_seq_len, which is {}", sequence, n,
-                                spec_->operand(OperandUse::kBias)->name, max_seq_len));
+                    fmt::format("sequence {} has {} rows; {} has {} for max_seq_len, which is {}", sequence, n,
+                                pairs->name, pairs->use == OperandUse::kBias ? "biases" : "elements", max_seq_len));
     }
     const auto count = [&](bool taken, std::string_view name) {
       return taken ? std::clamp<int64_t>(arguments.element(name, sequence), 0, n) : 0;
@@ -175,8 +179,11 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
       const Rows rows = {sequence, start, n, targets, head, queries[b], first};
       direction_ == Direction::kForward ? add_forward(rows, items) : add_backward(rows, items);
       if (direction_ == Direction::kBackward && params_.is_softmax_head(head)) add_softmax(rows, items);
-      if (direction_ == Direction::kBackward && params_.returns_dbias() && head < params_.bias_heads())
-        add_bias(rows, max_seq_len, items);
+      if (direction_ == Direction::kForward) continue;
+      if (params_.returns_dbias()) add_pairs(rows, *spec_->operand(OperandUse::kBias), kBiasSide, max_seq_len, items);
+      const std::vector<const Operand*> operands = pair_gradients(*spec_);
+      for (size_t i = 0; i < operands.size(); ++i)
+        add_pairs(rows, *operands[i], kPairSide + static_cast<int64_t>(i), max_seq_len, items);
     }
     for (size_t i = first_item; i < items.size(); ++i) items[i].coordinates[kContexts] = contexts;
   }

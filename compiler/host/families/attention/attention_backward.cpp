@@ -41,7 +41,8 @@ constexpr int64_t kOtherTileRows = 128;
 struct Side {
   AttentionSide which;
   const char *a, *b, *x, *y;
-  const char *da, *db;  // what a side has not is null
+  const char *da, *db;               // what a side has not is null
+  const Operand* operand = nullptr;  // whose gradient it sums, of pairs that the score reads
 
   bool rows() const { return which != kColumnSide; }  // whether the tile is of rows
 };
@@ -73,8 +74,10 @@ class BackwardEmitter {
       bias_ = emit_.allocate(bias_rows, kOtherTileRows);
       staged_bias_ = emit_.allocate(kOtherTileRows, bias_rows);
     }
-    if (params_.returns_dbias()) dbias_ = emit_.allocate(item_rows, kOtherTileRows);
-    if (params_.returns_dbias() && params_.adds_gradients) before_ = emit_.allocate(item_rows, kOtherTileRows);
+    if (params_.returns_dbias() || !pair_gradients(item.spec()).empty()) {
+      dpairs_ = emit_.allocate(item_rows, kOtherTileRows);
+      if (params_.adds_gradients) before_ = emit_.allocate(item_rows, kOtherTileRows);
+    }
     for (const GradientParts::Sum& sum : parts_.sums()) {
       if (is_summed(sum)) sums_.push_back({sum, emit_.allocate(item_rows, tile.lanes)});
     }
@@ -95,7 +98,14 @@ class BackwardEmitter {
       emit_.when(emit_.eq(item_.at(kSide), emit_.integer(side.which)), [&] { emit_side(side); });
     }
     if (params_.returns_dbias())
-      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_bias_side(); });
+      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kBiasSide)), [&] { emit_pair_side(kBias, bias()); });
+    const std::vector<const Operand*> operands = pair_gradients(item_.spec());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      Side side = kBias;
+      side.which = static_cast<AttentionSide>(kPairSide + i);
+      side.operand = operands[i];
+      emit_.when(emit_.eq(item_.at(kSide), emit_.integer(side.which)), [&] { emit_pair_side(side, *operands[i]); });
+    }
     if (params_.has_softmax())
       emit_.when(emit_.eq(item_.at(kSide), emit_.integer(kSoftmaxSide)), [&] { emit_softmax_side(); });
     return item_.status();
@@ -254,44 +264,44 @@ class BackwardEmitter {
     });
   }
 
-  // A tile of rows of a head of the bias's gradient, with all columns. Of rows behind the sequence the item's sequence
-  // is empty.
-  void emit_bias_side() {
+  // A tile of rows of a head of the gradient of the bias, or of another operand of pairs, with all columns. Of rows
+  // behind the sequence the item's sequence is empty.
+  void emit_pair_side(const Side& side, const Operand& of) {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd), n = item_.at(kSequenceRows), zero = emit_.integer(0);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
     const Value first = emit_.add(item_.at(kSequenceStart), begin);
     // Heads with softmax have no factors: those of the others are in what is added up.
     const Emitter::RowFactor factor = params_.has_softmax() ? unchanged() : item_.factors(first);
-    const Value group = emit_.mul(item_.at(kHead), emit_.integer(item_.heads_of_bias()));
+    const Value group = emit_.mul(item_.at(kHead), emit_.integer(params_.heads / of.heads));
     emit_.loop(zero, n, kOtherTileRows, [&](Value tile) {
       const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kOtherTileRows)), n);
-      emit_.clear(dbias_, padded_rows);
+      emit_.clear(dpairs_, padded_rows);
       emit_.when(item_.visibility(begin, end, tile, tile_end).visible, [&] {
-        emit_.loop(zero, emit_.integer(item_.heads_of_bias()), 1, [&](Value member) {
+        emit_.loop(zero, emit_.integer(params_.heads / of.heads), 1, [&](Value member) {
           const Value head = emit_.add(group, member);
           emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first, head), rows, padded_rows, a_);
           emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first, head), rows, padded_rows, b_);
           stage_softmax(first, rows, head);
-          emit_tile(kBias, tile, tile_end, padded_rows, head);
+          emit_tile(side, tile, tile_end, padded_rows, head);
         });
       });
       const Value columns = emit_.sub(tile_end, tile);
-      if (params_.adds_gradients) add_before(factor, begin, tile, rows, columns);
-      emit_.write_block(dbias_, params_.adds_gradients ? unchanged() : factor,
-                        item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, tile), rows, columns);
+      if (params_.adds_gradients) add_before(of, factor, begin, tile, rows, columns);
+      emit_.write_block(dpairs_, params_.adds_gradients ? unchanged() : factor,
+                        item_.block_of(of, of.gradient_name(), item_.at(kHead), begin, tile), rows, columns);
     });
     const Value end_of_columns = item_.argument("max_seq_len");
     if (!params_.adds_gradients) {
-      emit_.clear_block(item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, n), rows,
+      emit_.clear_block(item_.block_of(of, of.gradient_name(), item_.at(kHead), begin, n), rows,
                         emit_.sub(end_of_columns, n));
       return;
     }
     emit_.loop(n, end_of_columns, kOtherTileRows, [&](Value tile) {
       const Value columns = emit_.min(emit_.sub(end_of_columns, tile), emit_.integer(kOtherTileRows));
-      emit_.copy_block(item_.bias_of(bias().before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
-      emit_.write_block(before_, unchanged(), item_.bias_of(bias().gradient_name(), item_.at(kHead), begin, tile), rows,
-                        columns);
+      emit_.copy_block(item_.block_of(of, of.before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
+      emit_.write_block(before_, unchanged(), item_.block_of(of, of.gradient_name(), item_.at(kHead), begin, tile),
+                        rows, columns);
     });
   }
 
@@ -301,13 +311,14 @@ class BackwardEmitter {
     return [this](Value) { return emit_.real(1); };
   }
 
-  // The block of dbias_ becomes the rows' factors times what it is, and what is there before.
-  void add_before(const Emitter::RowFactor& factor, Value begin, Value tile, Value rows, Value columns) {
-    emit_.copy_block(item_.bias_of(bias().before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
+  // The block of dpairs_ becomes the rows' factors times what it is, and what is there before.
+  void add_before(const Operand& of, const Emitter::RowFactor& factor, Value begin, Value tile, Value rows,
+                  Value columns) {
+    emit_.copy_block(item_.block_of(of, of.before_name(), item_.at(kHead), begin, tile), rows, columns, before_);
     emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
       const Value times = emit_.broadcast(factor(row));
       emit_.loop(emit_.integer(0), columns, emit_.tile().lanes, [&](Value column) {
-        const Value at = emit_.address(dbias_, row, column);
+        const Value at = emit_.address(dpairs_, row, column);
         const Value before = emit_.load_lanes(emit_.address(before_, row, column));
         emit_.store_lanes(emit_.addf(emit_.mulf(emit_.load_lanes(at), times), before), at);
       });
@@ -368,10 +379,10 @@ class BackwardEmitter {
   void stage_bias(const Side& side, Value other, Value count, Value padded_count, Value head) {
     const Value begin = item_.at(kBegin), rows = emit_.sub(item_.at(kEnd), begin), bias_head = item_.bias_head(head);
     if (side.rows()) {
-      emit_.copy_block(item_.bias_of(bias().name, bias_head, begin, other), rows, count, bias_);
+      emit_.copy_block(item_.block_of(bias(), bias().name, bias_head, begin, other), rows, count, bias_);
       return;
     }
-    emit_.copy_block(item_.bias_of(bias().name, bias_head, other, begin), count, rows, staged_bias_);
+    emit_.copy_block(item_.block_of(bias(), bias().name, bias_head, other, begin), count, rows, staged_bias_);
     const int64_t lanes = emit_.tile().lanes;
     emit_.loop(emit_.integer(0), padded_count, lanes, [&](Value row) {
       emit_.loop(emit_.integer(0), rows, lanes, [&](Value column) {
@@ -470,7 +481,13 @@ class BackwardEmitter {
           const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
           gradient = emit_.mulf(gradient, emit_.broadcast(item_.factors(first, head)(emit_.min(block_row, last))));
         }
-        if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
+        if (side.operand != nullptr) {
+          const Value own_slope = item_.slope_of(*side.operand, false, product, pair_row, pair_column, head);
+          gradient = emit_.mulf(passed_on, emit_.broadcast(own_slope));
+          if (valid) gradient = emit_.select(valid, gradient, emit_.zero_lanes());
+        }
+        if (side.which == kBiasSide || side.operand != nullptr)
+          add_lanes(gradient, emit_.address(dpairs_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
         for (size_t i = 0; i < sums.size(); ++i)
           add_lanes(added[i], emit_.address(sums[i].lanes, block_row, emit_.integer(0)));
@@ -548,7 +565,7 @@ class BackwardEmitter {
         gradient = emit_.select(valid, gradient, emit_.zero_lanes());
       }
       if (side.db != nullptr) emit_.store_lanes(weight, emit_.address(s_, row, step));
-      if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dbias_, block_row, tile_column));
+      if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dpairs_, block_row, tile_column));
       if (side.da != nullptr) emit_.store_lanes(gradient, dp);
     });
   }
@@ -581,7 +598,7 @@ class BackwardEmitter {
     Output attn, hidden;
   } wide_;
   ScratchMatrix a_, b_, x_, y_, x_transposed_, y_transposed_, s_, dp_, da_, db_;
-  ScratchMatrix bias_, staged_bias_, dbias_;
+  ScratchMatrix bias_, staged_bias_, dpairs_;
   ScratchMatrix before_;                       // of what the gradient of the bias is added to
   ScratchMatrix factors_;                      // of the rows of q of a tile
   ScratchMatrix log_sums_, means_;             // of the rows of q of a tile, or of the item, in a head with softmax

@@ -91,8 +91,8 @@ class ForwardEmitter {
 
     const Value end = item_.at(kEnd);
     if (params_.has_bias()) {
-      emit_.copy_block(item_.bias_of(item_.spec().operand(OperandUse::kBias)->name, item_.bias_head(item_.at(kHead)),
-                                     item_.at(kBegin), column),
+      const Operand* const bias = item_.spec().operand(OperandUse::kBias);
+      emit_.copy_block(item_.block_of(*bias, bias->name, item_.bias_head(item_.at(kHead)), item_.at(kBegin), column),
                        emit_.sub(end, item_.at(kBegin)), count, bias_);
     }
     emit_.loop(emit_.integer(0), padded_rows, tile.rows, [&](Value row) {

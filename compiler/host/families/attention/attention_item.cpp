@@ -11,6 +11,14 @@ namespace hstujit {
 
 using mlir::Value;
 
+std::vector<const Operand*> pair_gradients(const AttentionSpec& spec) {
+  std::vector<const Operand*> operands;
+  for (const Operand& operand : spec.operands()) {
+    if (operand.has_slopes() && operand.kind == &pair_kind()) operands.push_back(&operand);
+  }
+  return operands;
+}
+
 Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, Direction direction, ItemFunction& function) {
   AttentionItem item(spec, direction, function);
   if (!spec.params().has_intervals()) {
@@ -28,8 +36,9 @@ TensorRows AttentionItem::rows_of(std::string_view name, int64_t width, Value fi
   return {argument(name), params().dtype, width, first_row, head ? head : at(kHead)};
 }
 
-TensorBlock AttentionItem::bias_of(std::string_view name, Value bias_head, Value first_row, Value first_column) const {
-  return {argument(name), params().dtype, {at(kSequence), bias_head}, first_row, first_column};
+TensorBlock AttentionItem::block_of(const Operand& operand, std::string_view name, Value own_head, Value first_row,
+                                    Value first_column) const {
+  return {argument(name), operand.dtype, {at(kSequence), own_head}, first_row, first_column};
 }
 
 Value AttentionItem::round_up(Value value, int64_t multiple) const {
@@ -38,10 +47,8 @@ Value AttentionItem::round_up(Value value, int64_t multiple) const {
 }
 
 Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter::Values& arguments) {
-  constexpr size_t kHeadArgument = 5;  // of functions of the score
-  auto results = emit_region(emit(), function, arguments, [&](hstu::ReadOp read_op, Value position) {
-    return read(read_op, position, arguments[kHeadArgument]);
-  });
+  auto results = emit_region(emit(), function, arguments,
+                             [&](hstu::ReadOp read_op, Value position) { return read(read_op, position, arguments); });
   if (results.ok()) return std::move(results).value();
   if (status_.ok()) status_ = results.status();
   Emitter::Values zeros;
@@ -51,7 +58,9 @@ Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter
   return zeros;
 }
 
-Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
+Value AttentionItem::read(hstu::ReadOp read, Value position, const Emitter::Values& pair) const {
+  constexpr size_t kRow = 1, kColumn = 2, kHeadArgument = 5;  // of functions of the score
+  const Value head = pair[kHeadArgument];
   const llvm::StringRef name = read.getOperand();
   const auto operand =
       std::ranges::find_if(spec().operands(), [&](const Operand& other) { return other.name == name.str(); });
@@ -60,6 +69,15 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
     return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart), column, at(kSequenceRows),
                             position);
   }
+  if (read.is_of(pair_kind().name)) {
+    const Value own = column ? column : emit().integer(0);
+    return emit().read_pairs(block_of(*operand, operand->name, own, {}, {}), pair[kRow], pair[kColumn],
+                             at(kSequenceRows));
+  }
+  if (read.is_of(sequence_kind().name)) {
+    return emit().read_entries(argument(operand->name), operand->dtype, {},
+                               emit().add(at(kSequence), emit().integer(1)), at(kSequence));
+  }
   const int64_t count = read.is_of(table_kind().name) ? operand->entries : std::max<int64_t>(operand->heads, 1);
   return emit().read_entries(argument(operand->name), operand->dtype, column, emit().integer(count), position);
 }
@@ -67,7 +85,7 @@ Value AttentionItem::read(hstu::ReadOp read, Value position, Value head) const {
 Emitter::Values AttentionItem::mask_region(mlir::func::FuncOp function, Emitter::Values where) {
   where.push_back(at(kSequenceRows));
   where.push_back(at(kTargets));
-  if (params().num_contexts) where.push_back(at(kContexts));
+  if (spec().takes_counts()) where.push_back(at(kContexts));
   return region(function, where);
 }
 

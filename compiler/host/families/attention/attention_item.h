@@ -31,7 +31,11 @@ enum Coordinate : size_t {
 // Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
 // gradient of the bias of a tile of rows and all columns that there can be; kHead is then a head of the bias. Of heads
 // with softmax it first finds out what GradientParts::log_sum and mean are of.
-enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide, kSoftmaxSide };
+// The same of the gradient of another operand of pairs, the i-th of them: kPairSide + i.
+enum AttentionSide : int64_t { kRowSide, kColumnSide, kBiasSide, kSoftmaxSide, kPairSide };
+
+// The operands of pairs that the score reads and that have gradients.
+std::vector<const Operand*> pair_gradients(const AttentionSpec& spec);
 
 class AttentionItem {
  public:
@@ -53,9 +57,10 @@ class AttentionItem {
 
   // Rows of this item's head, or of another.
   TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
-  // The block of the bias, of its gradient or of what that is added to, which is `argument`, that begins at these
-  // positions of this item's sequence.
-  TensorBlock bias_of(std::string_view argument, Value bias_head, Value first_row, Value first_column) const;
+  // The block of an operand of pairs, of its gradient or of what that is added to, which is `argument`, that begins at
+  // these positions of this item's sequence.
+  TensorBlock block_of(const Operand& operand, std::string_view argument, Value own_head, Value first_row,
+                       Value first_column) const;
   // The head of the bias that a head of q has, and how many have the same.
   Value bias_head(Value head) const { return emit().div(head, emit().integer(heads_of_bias())); }
   int64_t heads_of_bias() const { return params().heads / params().bias_heads(); }
@@ -114,8 +119,8 @@ class AttentionItem {
   // Calls a function of the mask with `where`, then the counts of this item's sequence.
   Emitter::Values mask_region(mlir::func::FuncOp function, Emitter::Values where);
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
-  // The operand's elements at positions of this item's sequence.
-  Value read(hstu::ReadOp read, Value position, Value head) const;
+  // The operand's elements at positions of this item's sequence; `pair`: arguments of a function of the score.
+  Value read(hstu::ReadOp read, Value position, const Emitter::Values& pair) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
   Value part_place(Value query, Value head, int64_t part, const GradientParts& parts) const;

@@ -39,19 +39,19 @@ class Elements {
 
 GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec), sums_of_pairs_(spec.operands()) {
   for (const Operand& operand : spec.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
+    if (!operand.gradient || operand.kind == &pair_kind() || operand.has_sites()) continue;
     const auto part = static_cast<int64_t>(sums_.size());
     sums_.push_back({&operand, false, part});
     if (operand.has_slopes()) sums_.push_back({&operand, true, part + 1});
   }
 }
 
-void GradientParts::finish(const Arguments& arguments, const float* parts, int64_t begin, int64_t end) const {
+void GradientParts::finish(const Arguments& arguments, const float* parts, const std::vector<int64_t>& offsets) const {
   finish_sums_of_pairs(arguments, parts);
   parts += first();
   const int64_t heads = spec_.params().heads;
   for (const Operand& operand : spec_.operands()) {
-    if (!operand.gradient || operand.use == OperandUse::kBias || operand.has_sites()) continue;
+    if (!operand.gradient || operand.kind == &pair_kind() || operand.has_sites()) continue;
     const bool adds = spec_.params().adds_gradients, of_all = operand.kind == &scalar_kind();
     Elements gradient(arguments, operand.gradient_name(), operand);
     const Elements before(arguments, adds ? operand.before_name() : operand.gradient_name(), operand);
@@ -62,8 +62,19 @@ void GradientParts::finish(const Arguments& arguments, const float* parts, int64
       }
       return sum;
     };
+    if (operand.kind == &sequence_kind()) {
+      for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+        const auto sequence = static_cast<int64_t>(b);
+        double sum = adds ? before.get(sequence, 0) : 0;
+        for (int64_t row = offsets[b]; row < offsets[b + 1]; ++row) {
+          for (int64_t head = 0; head < heads; ++head) sum += part_of(row, head);
+        }
+        gradient.put(sequence, 0, sum);
+      }
+      continue;
+    }
     double total = of_all && adds ? before.get(0, 0) : 0;
-    for (int64_t row = begin; row < end; ++row) {
+    for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
       double sum = 0;
       for (int64_t head = 0; head < heads; ++head) {
         const double part = part_of(row, head);

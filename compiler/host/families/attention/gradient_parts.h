@@ -36,8 +36,9 @@ class GradientParts {
   int64_t log_sum() const { return static_cast<int64_t>(sums_.size()); }
   int64_t mean() const { return log_sum() + 1; }
 
-  // Adds the parts up, in an order that does not depend on threads, and writes the gradients of rows [begin, end).
-  void finish(const Arguments& arguments, const float* parts, int64_t begin, int64_t end) const;
+  // Adds the parts up, in an order that does not depend on threads, and writes the gradients of the rows of sequences,
+  // which begin at `offsets`.
+  void finish(const Arguments& arguments, const float* parts, const std::vector<int64_t>& offsets) const;
 
  private:
   void finish_sums_of_pairs(const Arguments& arguments, const float* parts) const;

@@ -52,7 +52,7 @@ struct AttentionCall {
   // Whether row i of the sequence, which is one of those of q, sees column j.
   bool valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const;
   ScorePlace pair(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
-    return {i, j, rows.n, rows.t, head, rows.first};
+    return {i, j, rows.n, rows.t, head, rows.first, rows.b};
   }
   // By what dropout multiplies P of a pair.
   double kept(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {

@@ -102,6 +102,12 @@ AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows, c
   for (const Operand& operand : declared) operands_.push_back(operand);
 }
 
+bool AttentionSpec::knows_sequence() const {
+  return std::ranges::any_of(operands_, [](const Operand& operand) {
+    return operand.use == OperandUse::kScore && (operand.kind == &sequence_kind() || operand.kind == &pair_kind());
+  });
+}
+
 Signature AttentionSpec::signature(Direction direction) const {
   Signature signature;
   add_tensors(params_, query_rows_, direction, signature);

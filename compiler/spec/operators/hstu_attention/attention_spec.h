@@ -28,6 +28,10 @@ class AttentionSpec : public OpSpec {
   QueryRows query_rows() const { return query_rows_; }
   const std::vector<Operand>& operands() const { return operands_; }
   const Operand* operand(OperandUse use) const { return find_operand(operands_, use); }
+  // Whether kernels know a sequence by its number in the batch, and whether they have that or the number of its
+  // contexts beside the number of its targets.
+  bool knows_sequence() const;
+  bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
   Family family() const override { return Family::kAttention; }
   bool supports(Direction direction) const override {

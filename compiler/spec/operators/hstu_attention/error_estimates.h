@@ -163,8 +163,8 @@ class Errors {
   }
   // The term that a pair adds to the element that a site reads. It may follow from dS as it is stored.
   Estimate site_term(const Estimate& product, const ScoreFormula::Site& site, double factor) const {
-    const bool of_row = x_.score.operands()[site.operand].kind == &row_kind();
-    return of_row || !x_.score.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
+    const bool by_kernel = x_.score.operands()[site.operand].has_slopes();
+    return by_kernel || !x_.score.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
   }
   // The product of dP, the derivative and alpha, whichever two are multiplied first.
   Estimate slope(const Estimate& dp, const Estimate& derivative) const {

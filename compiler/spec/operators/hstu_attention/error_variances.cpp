@@ -36,8 +36,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
   std::vector<OwnTerms> own;
   const double step = x.score.sites_add_to_x() ? 0x1p-13 : 0x1p-17;  // site_warps.cuh, table_scatter.cuh
-  for (size_t o = 0; o < y.own->size(); ++o)
-    own.emplace_back((*y.own)[o], x.score.operands()[o].kind != &row_kind(), step);
+  for (size_t o = 0; o < y.own->size(); ++o) own.emplace_back((*y.own)[o], x.score.operands()[o].has_sites(), step);
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t row = rows.first + i;
     const double* const q = x.q + x.place(row, head, attn_dim);

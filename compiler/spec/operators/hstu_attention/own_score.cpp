@@ -38,8 +38,10 @@ std::vector<ExpressionName> names_with(const std::vector<Operand>& operands) {
   std::vector<ExpressionName> names(std::begin(kNames), std::end(kNames));
   for (const Operand& operand : operands) {
     const bool indexed = operand.kind == &row_kind() || operand.kind == &table_kind();
-    names.push_back(
-        {operand.name, operand.name, !is_integer(operand.dtype), indexed ? Reads::kAtIndex : Reads::kElement});
+    names.push_back({operand.name, operand.name, !is_integer(operand.dtype),
+                     indexed                        ? Reads::kAtIndex
+                     : operand.kind == &pair_kind() ? Reads::kAtPair
+                                                    : Reads::kElement});
   }
   return names;
 }

@@ -11,12 +11,20 @@ namespace hstujit {
 
 namespace {
 
-// The element that a read at `index` has; -1 where a row is outside of the sequence.
-int64_t element_of(const Operand& operand, const ScorePlace& place, int64_t index, int64_t q_heads) {
+// The element of the tensor that a read at `index` has; -1 where a row is outside of the sequence.
+int64_t element_of(const Operand& operand, const HostTensor& tensor, const ScorePlace& place, int64_t index,
+                   int64_t q_heads) {
   if (operand.kind == &scalar_kind()) return 0;
   if (operand.kind == &head_kind()) return place.head;
+  if (operand.kind == &sequence_kind()) return place.sequence;
   const int64_t heads = std::max<int64_t>(operand.heads, 1);
   const int64_t head = operand.heads > 0 ? place.head / (q_heads / operand.heads) : 0;
+  if (operand.kind == &pair_kind()) {
+    const int64_t size = tensor.shape.back();
+    const auto inside = [&](int64_t position) { return position >= 0 && position < std::min(place.n, size); };
+    const int64_t row = ((place.sequence * heads + head) * size + place.row) * size;
+    return inside(place.row) && inside(place.col) ? row + place.col : -1;
+  }
   if (operand.kind == &table_kind()) return std::clamp<int64_t>(index, 0, operand.entries - 1) * heads + head;
   return index < 0 || index >= place.n ? -1 : (place.first + index) * heads + head;
 }
@@ -37,7 +45,7 @@ class ScoreFormula::Tensors final : public FormulaOperands {
   }
   int64_t element(int symbol, int64_t index) const {
     const Operand& operand = score_.operands_[static_cast<size_t>(symbol - kFirstOperand)];
-    return element_of(operand, place_, index, static_cast<int64_t>(score_.q_heads_));
+    return element_of(operand, tensor(symbol), place_, index, static_cast<int64_t>(score_.q_heads_));
   }
 
  private:

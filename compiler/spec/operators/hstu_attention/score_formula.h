@@ -11,9 +11,9 @@
 
 namespace hstujit {
 
-// A row and a column of a sequence, whose first row is row `first` of tensors of all rows.
+// A row and a column of a sequence of the batch, whose first row is row `first` of tensors of all rows.
 struct ScorePlace {
-  int64_t row, col, n, targets, head, first = 0;
+  int64_t row, col, n, targets, head, first = 0, sequence = 0;
 };
 
 // A score in float64.

@@ -53,9 +53,10 @@ class Splitter {
  private:
   static bool varies_by_itself(const Expression::Node& node, const Expression::Symbol& symbol,
                                const std::vector<Operand>& operands) {
+    constexpr int64_t kSeveral = 2;  // heads of q: where there is one, nothing is shared
     if (node.op == Operator::kSymbol) return symbol.name == "x" || symbol.name == "head";
     const auto operand = std::ranges::find(operands, symbol.name, &Operand::name);
-    return operand == operands.end() || operand->heads > 0 || operand->kind == &head_kind();
+    return operand == operands.end() || operand->varies_by_head(kSeveral) || operand->kind == &head_kind();
   }
   bool varies_by_itself(const Expression::Node& node, const std::vector<Operand>& operands) const {
     if (node.op != Operator::kSymbol && node.op != Operator::kRead) return false;

@@ -53,7 +53,10 @@ class Kernels {
     const bool sites = sums_.count() > 0 && found_.site_warps == 0;
     if (bias || scale || slopes || sites) add_operands(spec_, plan_);
     for (const Operand& operand : operands) {
-      if (operand.has_slopes()) add_row_gradient(operand);
+      if (!operand.has_slopes()) continue;
+      operand.kind == &sequence_kind() ? add_sequence_gradient(operand)
+      : operand.kind == &pair_kind()   ? add_pair_gradient(operand)
+                                       : add_row_gradient(operand);
     }
     if (bias) add_kernel("bias_gradient", kThreads, {batch(), constant_factor(params_.bias_heads()), tiles(), tiles()});
     if (scale) {
@@ -77,6 +80,22 @@ class Kernels {
     if (operand.heads > 0) grid.push_back(constant_factor(params_.heads));
     add_kernel("row_gradient_" + operand.name, kThreads, grid);
     plan_.following.back().function = "RowGradient<" + operand.slopes_struct() + ">::template run";
+  }
+
+  void add_pair_gradient(const Operand& operand) {
+    add_kernel("pair_gradient_" + operand.name, kThreads, {batch(), constant_factor(operand.heads), tiles(), tiles()});
+    plan_.following.back().function = "PairGradient<" + operand.slopes_struct() + ">::template run";
+  }
+
+  // Sums of tiles of rows, and then those of sequences.
+  void add_sequence_gradient(const Operand& operand) {
+    const bool has_sums = std::ranges::find(plan_.slots, "sequence_sums", &ParamSlot::name) != plan_.slots.end();
+    const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
+    if (!has_sums) add_workspace_region("sequence_sums", "float*", {{batch(), tiles(), bytes}, false}, plan_);
+    add_kernel("sequence_gradient_" + operand.name, kThreads, {batch(), tiles()});
+    plan_.following.back().function = "SequenceGradient<" + operand.slopes_struct() + ">::template run";
+    add_kernel("add_sequence_sums_" + operand.name, 32, {batch()});
+    plan_.following.back().function = "SequenceGradient<" + operand.slopes_struct() + ">::template add";
   }
 
   void add_kernel(const std::string& function, int threads, std::vector<GridFactor> grid) {

@@ -66,9 +66,9 @@ Argument tensor_argument(const Operand& operand, std::string name, ArgumentRole 
   for (const Axis axis : operand.kind->axes(operand)) argument.shape.push_back(dimension_of(axis, operand, rows));
   argument.alignment = static_cast<int>(operand.alignment > 0 ? operand.alignment : size_of(operand.dtype));
   argument.doc = doc;
-  const bool of_all_rows = operand.kind == &kScalar || operand.kind == &kHead || operand.kind == &kTable;
+  const bool of_all_rows = operand.kind != &kPair && operand.kind != &kRow;
   argument.accumulated = role == ArgumentRole::kOutput && of_all_rows;
-  if (operand.kind == &kSequence) {
+  if (operand.kind == &kSequence && operand.use == OperandUse::kMask) {
     argument.semantic = Semantic::kCounts;
     argument.axis = kSequenceAxis;
   }
@@ -83,8 +83,12 @@ std::string Operand::member(std::string_view tensor) const {
 }
 std::string Operand::before_name() const { return gradient_name() + "_before"; }
 std::string Operand::slopes_struct() const { return "Slopes_" + name; }
-bool Operand::has_slopes() const { return use == OperandUse::kScore && gradient && kind == &kRow; }
-bool Operand::has_sites() const { return use == OperandUse::kScore && gradient && kind != &kRow; }
+bool Operand::has_slopes() const {
+  return use == OperandUse::kScore && gradient && (kind == &kRow || kind == &kSequence || kind == &kPair);
+}
+bool Operand::has_sites() const { return use == OperandUse::kScore && gradient && !has_slopes(); }
+
+bool Operand::varies_by_head(int64_t q_heads) const { return heads > (kind == &kPair && q_heads > 1 ? 1 : 0); }
 
 const OperandKind& pair_kind() { return kPair; }
 const OperandKind& row_kind() { return kRow; }
@@ -127,6 +131,14 @@ const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use
 const Operand* find_read_rows(const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
     if (operand.use == OperandUse::kScore && operand.kind == &kRow) return &operand;
+  }
+  return nullptr;
+}
+
+const Operand* find_read_of_sequence(const std::vector<Operand>& operands) {
+  for (const Operand& operand : operands) {
+    const bool of_sequence = operand.kind == &kRow || operand.kind == &kSequence || operand.kind == &kPair;
+    if (operand.use == OperandUse::kScore && of_sequence) return &operand;
   }
   return nullptr;
 }

@@ -45,9 +45,11 @@ struct Operand {
   std::string member(std::string_view tensor) const;
   // The struct of generated source with the slopes of the score that its gradient adds up.
   std::string slopes_struct() const;
-  // Whether that is a sum over the pairs of a row, or one over all pairs that read the same (operands/sums.h).
+  // Whether that is a sum over the pairs of a row or a sequence, or the heads of a pair, or else one over all pairs
+  // that read the same (operands/sums.h).
   bool has_slopes() const;
   bool has_sites() const;
+  bool varies_by_head(int64_t q_heads) const;          // whether what is read depends on the pair's head
   bool is_own() const { return field == "operands"; }  // whether users declare it (own_operands.h)
   std::string before_name() const;                     // what the gradient is added to
 };
@@ -84,7 +86,7 @@ struct OperandKind {
 
 const OperandKind& pair_kind();       // (B, heads, max_seq_len, max_seq_len): an element for each pair
 const OperandKind& row_kind();        // (L) or (L, heads): an element for each row; a factor's rows are those of q
-const OperandKind& sequence_kind();   // (B): an integer for each sequence, of its rows
+const OperandKind& sequence_kind();   // (B): an element for each sequence; of the mask, a number of its rows
 const OperandKind& intervals_kind();  // (heads, entries, L): ends of the intervals of columns that a row of q sees
 const OperandKind& scalar_kind();     // (1): one number
 const OperandKind& head_kind();       // (heads): an element for each head
@@ -95,6 +97,8 @@ const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use
 
 // The first that scores read at rows of k, which a kernel must be able to find; null where there is none.
 const Operand* find_read_rows(const std::vector<Operand>& operands);
+// The first that scores read of one sequence, which a kernel must know.
+const Operand* find_read_of_sequence(const std::vector<Operand>& operands);
 
 // The operand as an input, its gradient, and what the gradient is added to.
 Argument operand_argument(const Operand& operand, QueryRows rows);

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kLongestPart = 40;  // of a part of the text, in a sentence
 constexpr std::string_view kDoc = "what the score reads", kGradientDoc = "gradient of what the score reads",
                            kBeforeDoc = "what the gradient is added to";
-constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar"};
+constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar", "sequence", "pair"};
 
 // Arguments of the operators that attend, and parameters that attention has not, in alphabetical order: a call has each
 // name once.
@@ -48,7 +48,8 @@ bool is_taken(std::string_view name) {
 }
 
 const OperandKind* kind_of(std::string_view name) {
-  for (const OperandKind* const kind : {&row_kind(), &table_kind(), &head_kind(), &scalar_kind()}) {
+  for (const OperandKind* const kind :
+       {&row_kind(), &table_kind(), &head_kind(), &scalar_kind(), &sequence_kind(), &pair_kind()}) {
     if (kind->name == name) return kind;
   }
   return nullptr;
@@ -127,6 +128,7 @@ class OperandParser {
     operand.kind = kind;
     operand.use = OperandUse::kScore;
     if (kind == &head_kind()) operand.heads = heads_;
+    if (kind == &pair_kind()) operand.heads = 1;
     operand.doc = kDoc;
     operand.gradient_doc = kGradientDoc;
     operand.before_doc = kBeforeDoc;
@@ -179,8 +181,9 @@ class OperandParser {
     const size_t column = at_ + 1;
     const std::string_view name = word("a type, grad, heads or a number of entries");
     if (mistake_) return;
-    const bool table = operand.kind == &table_kind();
-    const auto type = parse_data_type(name);
+    const bool table = operand.kind == &table_kind(), pair = operand.kind == &pair_kind();
+    auto type = parse_data_type(name);
+    if (pair && type && is_integer(*type)) type.reset();
     const std::string_view what = type ? "a type" : name;
     if (std::ranges::find(said_, what) != said_.end())
       return fail(column, fmt::format("{} is said twice; allowed: once", type ? "the type" : what));
@@ -189,22 +192,23 @@ class OperandParser {
       operand.dtype = *type;
     } else if (name == "grad") {
       operand.gradient = true;
-    } else if (name == "heads" && (table || operand.kind == &row_kind())) {
+    } else if (name == "heads" && (table || pair || operand.kind == &row_kind())) {
       operand.heads = heads_;
-      if (table && take('=')) operand.heads = number(1, heads_);
+      if ((table || pair) && take('=')) operand.heads = number(1, heads_);
       if (!mistake_ && heads_ % operand.heads != 0) {
-        fail(column, fmt::format("heads is {}, and heads share a table's evenly; allowed: divisors of {}",
-                                 operand.heads, heads_));
+        fail(column, fmt::format("heads is {}, and heads share a {}'s evenly; allowed: divisors of {}", operand.heads,
+                                 operand.kind->name, heads_));
       }
     } else if (table && is_digit(name[0]) && operand.entries == 0) {
       at_ = column - 1;
       operand.entries = number(1, kMaxTableEntries);
     } else {
-      fail(column, fmt::format("there is \"{}\"; allowed for a {}: {}bf16, fp16, fp32, int32, int64, grad{}",
-                               printable(name, kLongestPart), operand.kind->name, table ? "a number of entries, " : "",
-                               table                         ? ", heads, heads=2"
-                               : operand.kind == &row_kind() ? ", heads"
-                                                             : ""));
+      fail(column,
+           fmt::format("there is \"{}\"; allowed for a {}: {}bf16, fp16, fp32, {}grad{}", printable(name, kLongestPart),
+                       operand.kind->name, table ? "a number of entries, " : "", pair ? "" : "int32, int64, ",
+                       table || pair                 ? ", heads, heads=2"
+                       : operand.kind == &row_kind() ? ", heads"
+                                                     : ""));
     }
   }
 
@@ -255,7 +259,8 @@ std::string declaration_of(const Operand& operand, int64_t heads) {
   std::vector<std::string> properties;
   if (operand.kind == &table_kind()) properties.push_back(std::to_string(operand.entries));
   if (operand.dtype != DataType::kFp32) properties.emplace_back(to_string(operand.dtype));
-  if (operand.heads > 0 && operand.kind != &head_kind())
+  const bool by_head = operand.kind == &pair_kind() ? operand.heads > 1 : operand.heads > 0;
+  if (by_head && operand.kind != &head_kind())
     properties.push_back(operand.heads == heads ? "heads" : fmt::format("heads={}", operand.heads));
   if (operand.gradient) properties.emplace_back("grad");
   std::string text = fmt::format("{}: {}", operand.name, operand.kind->name);
