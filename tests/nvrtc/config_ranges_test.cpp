@@ -201,6 +201,7 @@ constexpr const char* kSpecs[] = {
     R"({"op": "hstu_attention", "heads": 2, "attn_dim": 32, "hidden_dim": 64, "dtype": "fp32", "precision": "ieee"})",
     R"({"op": "hstu_attention", "heads": 4, "attn_dim": 64, "hidden_dim": 128, "rab_heads": 2, "attn_scale": "rows"})",
     R"({"op": "hstu_attention", "heads": 4, "attn_dim": 256, "hidden_dim": 256, "alignment": 4})",
+    R"({"op": "hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 8, "dropout": true, "num_softmax_heads": 1})",
     R"({"op": "delta_hstu_attention", "heads": 4, "attn_dim": 64, "hidden_dim": 64})",
     R"({"op": "complete_cumsum", "dtype": "int32"})",
     R"({"op": "layer_norm", "width": 512, "weight": true, "bias": true})",
