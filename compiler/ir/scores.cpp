@@ -135,9 +135,9 @@ class ScoreBuilding {
       return x_;
     }
     if (name == "row") return arguments_.row;
-    if (name == "col") return arguments_.col;
+    if (name == "col" || name == "column") return arguments_.col;
     if (name == "n") return arguments_.n;
-    if (name == "targets") return arguments_.t;
+    if (name == "targets" || name == "t") return arguments_.t;
     if (name == "head") return arguments_.head;
     return name == "heads" ? ops_.integer(heads_) : arguments_.scalars.at(name);
   }
@@ -252,6 +252,10 @@ Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreA
   if (score_is_finite(score)) return y;
   const Value of_sequence = ops.both(ops.ge(arguments.row, ops.integer(0)), ops.lt(arguments.row, arguments.n));
   return ops.select(of_sequence, y, ops.real(0));
+}
+
+Value build_condition(Ops& ops, const Expression& mask, const ScoreArguments& arguments) {
+  return ScoreBuilding(ops, mask, arguments.heads, arguments).build();
 }
 
 }  // namespace hstujit

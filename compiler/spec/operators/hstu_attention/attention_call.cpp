@@ -62,11 +62,13 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
   }
   if (params.num_targets) targets_ = value("num_targets").tensor.integers;
   if (params.num_contexts) contexts_ = value("num_contexts").tensor.integers;
+  mask_reads_ = spec.mask_reads();
   if (params.has_intervals()) intervals_ = value("attn_func").tensor.integers.data();
 }
 
 bool AttentionCall::valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
   if (i < 0) return false;
+  if (mask_reads_) return score.mask_holds(pair(rows, head, i, j));
   if (intervals_ == nullptr) return hstu_attention_valid(params, i, j, rows.n, rows.t, rows.c);
   const int64_t query = rows.first_query + i - (rows.n - rows.queries);
   const int64_t first = head / (params.heads / params.attn_func_heads) * params.attn_func;
