@@ -104,6 +104,7 @@ class RegionPrinter {
   Optional integer_expression(mlir::Operation& op);
   Optional float_expression(mlir::Operation& op);
   CExpression read(hstu::ReadOp op);
+  CExpression read_of_mask(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
   CExpression power(math::PowFOp op);
   CExpression sum(arith::AddIOp op);
@@ -207,8 +208,17 @@ CExpression RegionPrinter::compare(arith::CmpIOp op) {
   return binary(a, symbol(predicate), b, equality ? Precedence::kEquality : Precedence::kRelation, false);
 }
 
+// An integer that a mask reads, of its own row or column, its sequence or all of them.
+CExpression RegionPrinter::read_of_mask(hstu::ReadOp op) {
+  const std::string name = "counts.params->score_" + op.getOperand().str();
+  if (op.is_of(row_kind().name)) return call("mask_row_element", {{name}, {"counts"}, {"n"}, operand(*op, 0)});
+  const CExpression element = call("__ldg", {{op.is_of(sequence_kind().name) ? name + " + counts.number" : name}});
+  return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
+}
+
 // <kind>_element of templates/attention/operands/<kind>.cuh. The type of 16-bit floats is an argument of its own.
 CExpression RegionPrinter::read(hstu::ReadOp op) {
+  if (!of_pairs_) return read_of_mask(op);
   const std::string name = "params.score_" + op.getOperand().str();  // Operand::member
   std::vector<CExpression> arguments = {{"pair"}};
   if (op.getDtype().isBF16()) arguments.push_back({"Bf16()"});
@@ -382,7 +392,7 @@ RegionPrinter::Declared RegionPrinter::declare_arguments(mlir::func::FuncOp func
   Declared declared;
   bool asks_where = false, reads_launch = false;
   bool reads_operands = false;
-  function.walk([&](hstu::ReadOp) { reads_operands = true; });
+  function.walk([&](hstu::ReadOp) { reads_operands = llvm::any_of(function.getArguments(), is_pair_argument); });
   asks_where = reads_launch = reads_operands;
   const bool counts = takes_counts(function);
   if (wide_) declared.parameters.emplace_back("const Params& params");

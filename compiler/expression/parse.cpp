@@ -372,6 +372,14 @@ class Parser {
           return fail(token_.column, unexpected(fmt::format("{}[row, col], the element of the pair", name.name)));
         }
       }
+    } else if (name.reads == Reads::kAtRowOrColumn) {
+      const std::string wanted = fmt::format("{0}[row] or {0}[col]", name.name);
+      if (!take("[")) return fail(token_.column, unexpected(wanted));
+      const auto place = std::ranges::find(names_, token_.text, &ExpressionName::name);
+      if (!is("row") && !is("col")) return fail(token_.column, unexpected(wanted));
+      index = term_of(*place, {});
+      advance();
+      if (!take("]")) return fail(token_.column, unexpected(wanted));
     } else if (is("[")) {
       return fail(token_.column, fmt::format("{} has no index; allowed: {} alone", name.name, name.name));
     }

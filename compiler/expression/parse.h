@@ -14,8 +14,8 @@ inline constexpr int kMaxExpressionDepth = 64;        // of what stands within o
 inline constexpr int64_t kMaxExpressionParts = 512;   // numbers, names, operators and functions
 
 // A name is that of a number, or of an operand that is read as it is, at an index, or at the pair: `slope`,
-// `by_age[row - col]`, `bias[row, col]`.
-enum class Reads : uint8_t { kValue, kElement, kAtIndex, kAtPair };
+// `by_age[row - col]`, `bias[row, col]`; or at the row or the column alone: `doc[row]`.
+enum class Reads : uint8_t { kValue, kElement, kAtIndex, kAtPair, kAtRowOrColumn };
 
 // A number that a user may name, and the symbol of the expression that it is. Integers of operands have 64 bits.
 struct ExpressionName {

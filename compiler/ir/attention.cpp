@@ -9,6 +9,7 @@
 #include "compiler/ir/region_functions.h"
 #include "compiler/spec/operators/hstu_attention/bound_mask.h"
 #include "compiler/spec/operators/hstu_attention/dropout.h"
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/shared_value.h"
 
@@ -56,7 +57,11 @@ Result<Module> build_attention(mlir::MLIRContext& context, const AttentionSpec& 
   builder.setInsertionPointToEnd(module->getBody());
   Ops ops(builder, location);
   // Intervals that launches give have functions of their own (templates/attention/operands/intervals.cuh).
-  if (!params.has_intervals()) build_mask_functions(builder, location, kernel_mask(params), spec.takes_counts());
+  if (!params.has_intervals()) {
+    const std::optional<ReadingMask> reading = reading_mask_of(params);
+    build_mask_functions(builder, location, kernel_mask(params), spec.takes_counts(), spec.operands(),
+                         reading ? &*reading : nullptr);
+  }
 
   // Both directions have the same.
   mlir::SmallVector<mlir::StringRef> scalars;

@@ -135,9 +135,9 @@ class ScoreBuilding {
       return x_;
     }
     if (name == "row") return arguments_.row;
-    if (name == "col") return arguments_.col;
+    if (name == "col" || name == "column") return arguments_.col;
     if (name == "n") return arguments_.n;
-    if (name == "targets") return arguments_.t;
+    if (name == "targets" || name == "t") return arguments_.t;
     if (name == "head") return arguments_.head;
     return name == "heads" ? ops_.integer(heads_) : arguments_.scalars.at(name);
   }
@@ -254,6 +254,10 @@ Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreA
     return ops.both(ops.ge(position, ops.integer(0)), ops.lt(position, arguments.n));
   };
   return ops.select(ops.both(within(arguments.row), within(arguments.col)), y, ops.real(0));
+}
+
+Value build_condition(Ops& ops, const Expression& mask, const ScoreArguments& arguments) {
+  return ScoreBuilding(ops, mask, arguments.heads, arguments).build();
 }
 
 }  // namespace hstujit

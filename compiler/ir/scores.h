@@ -16,7 +16,7 @@ struct ScoreArguments {
   mlir::Value x;                               // the raw dot product
   mlir::Value row, col, n, t;                  // as of the mask
   mlir::Value head;                            // of q
-  int64_t heads;                               // how many there are
+  int64_t heads = 1;                           // how many there are
   std::map<std::string, mlir::Value> scalars;  // of the launch, by name
   std::map<std::string, Operand> operands;     // that the score may read, by name
 
@@ -30,5 +30,8 @@ using ScoreBuilder = std::function<mlir::Value(Ops& ops, const ScoreArguments& a
 // The expression's value at alpha * x, for an instance with so many heads. It is 0 at pairs that are not of the
 // sequence where it might not be finite there.
 mlir::Value build_score(Ops& ops, const Expression& score, int64_t heads, const ScoreArguments& arguments);
+
+// The same of a mask that reads operands, an expression of row, column, n and t.
+mlir::Value build_condition(Ops& ops, const Expression& mask, const ScoreArguments& arguments);
 
 }  // namespace hstujit

@@ -105,6 +105,9 @@ class OpSpec {
   };
   virtual std::vector<TunedAlike> tuned_alike() const { return {}; }
 
+  // A sentence about what kernels make of the instance, which its parameters do not show; empty: there is none.
+  virtual std::string note() const { return {}; }
+
   // Rows of a sequence for which `drawn` rows were drawn.
   virtual GeneratedRows generated_rows(int64_t /*sequence*/, int64_t drawn, int64_t /*max_seq_len*/) const {
     return {drawn};

@@ -307,7 +307,7 @@ struct CachedStuLayer {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -494,7 +494,7 @@ struct DeltaHstuAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -612,7 +612,7 @@ struct HstuAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -872,7 +872,7 @@ struct HstuPreprocessAndAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -1131,7 +1131,7 @@ struct NormAttention {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -1321,7 +1321,7 @@ struct StuLayer {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
@@ -1469,7 +1469,7 @@ struct StuStack {
   // pointwise score function: a name, or an expression of x, row, col, n, targets, head, heads and alpha; silu, relu,
   // relu2, sigmoid, tanh, gelu, identity
   ExpressionOr<Score> score = Score::silu;
-  // tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)
+  // tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, grad)
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;

@@ -72,6 +72,7 @@ OperationResult check(Engine& engine, const Config& config, const OperationOptio
                            {"spec", spec},
                            {"parameters", shown_parameters(*instance.spec, spec)},
                            {"keys", Json::array()}});
+      if (const std::string note = instance.spec->note(); !note.empty()) instances.back()["note"] = note;
     }
     Json json = key.to_json();
     if (key.has_length()) json["max_seq_len"] = lengths.of(key);

@@ -95,6 +95,7 @@ Status explain_tuning(Engine& engine, const TuningKey& key, Contents& contents, 
 Status explain_task(Engine& engine, const DeviceSpec& device, const Task& task, Contents& contents, Json& row) {
   const OpSpecPtr& spec = task.instance->spec;
   row["spec"] = spec->to_json();
+  if (const std::string note = spec->note(); !note.empty()) row["note"] = note;
   row["search_space"] = search_json(task, device);
   const Result<KernelChoice> chosen =
       choose_kernel(engine, *spec, task.direction, device, task.bucket, task.restriction);

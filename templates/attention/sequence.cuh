@@ -67,6 +67,10 @@ __device__ __forceinline__ Sequence sequence_of(const Params& params, int index)
 #ifdef kSequenceNumber
   sequence.targets.number = index;
 #endif
+#ifdef kMaskReads
+  sequence.targets.params = &params;
+  sequence.targets.start = sequence.start;
+#endif
 #ifdef kAttnFunc
   sequence.targets = intervals_of<Spec>(params, sequence, 0);
 #endif

@@ -2,7 +2,38 @@
 #pragma once
 #include "common/types.cuh"
 
-#ifdef kSequenceNumber
+#ifdef kMaskReads
+struct Params;
+
+// The numbers of a sequence's targets and contexts, and its own in the batch; its first row, and the launch, whose
+// tensors the mask reads. An int is a number of targets.
+struct SequenceCounts {
+  int targets;   // t
+  int contexts;  // c
+  int number;
+  const Params* params;
+  i64 start;
+
+  SequenceCounts() = default;
+  __device__ __forceinline__ SequenceCounts(int t) : targets(t), contexts(0), number(0), params(nullptr), start(0) {}
+};
+
+__device__ __forceinline__ SequenceCounts __shfl_sync(unsigned lanes, SequenceCounts own, int lane) {
+  own.targets = __shfl_sync(lanes, own.targets, lane);
+  own.number = __shfl_sync(lanes, own.number, lane);
+  own.start = __shfl_sync(lanes, own.start, lane);
+  return own;
+}
+
+// An element of the position, of a sequence of n rows; 0 outside of it.
+template <class T>
+__device__ __forceinline__ i64 mask_row_element(const T* tensor, const SequenceCounts& counts, int n, int position) {
+  const int nearest = max(min(position, n - 1), 0);
+  const T element = __ldg(tensor + counts.start + nearest);
+  return nearest == position ? static_cast<i64>(element) : 0;
+}
+
+#elifdef kSequenceNumber
 // The numbers of a sequence's targets and contexts, and its own in the batch. An int is a number of targets.
 struct SequenceCounts {
   int targets;   // t

@@ -14,6 +14,14 @@ MASKS = {
 }
 
 
+OPERANDS = "doc: row(int32), ts: row(int64), own: sequence(int32), most: scalar(int64)"
+READING = {  # conditions of OPERANDS, all of them, which are drawn from 0 to 1023
+    "documents": "col <= row and (doc[row] // 300 == doc[col] // 300 or ts[row] - ts[col] < own - most)",
+    "times": "row - col < 300 and (ts[row] - ts[col] < own + most // 2 or doc[col] % 5 == 0 and col == row)",
+    "both_ways": "where(col < 100, ts[col] >= ts[row], abs(row - col) < 90) and not (doc[row] == own and most > 3)",
+}
+
+
 class Text(matrix_texts.Text):
     """Conditions of a few operators, whose numbers stay small."""
 
@@ -51,4 +59,5 @@ def mask_instances(seed=1, count=120):
         return {"mask": f"({mask}) and col <= row + {text.draw.randint(0, 99)}"}
 
     yield from matrix_texts.written_instances("mask", MASKS)
+    yield from matrix_texts.written_instances("mask", {f"of_{name}": mask for name, mask in READING.items()}, operands=OPERANDS)
     yield from matrix_texts.drawn_instances("mask", seed, (Text(f"{seed} {i}") for i in range(count)), say)

@@ -37,6 +37,31 @@ class Masks(JaggedAttention):
         found = compiled(*(tensor.detach() for tensor in self.qkv))
         self.assertTrue(torch.equal(found, self.attend(*self.qkv, mask=MASK)))
 
+    def test_documents_of_a_sequence_do_not_see_each_other(self):
+        rows, sequences = sum(self.lengths), len(self.lengths)
+        doc, most = torch.arange(rows) // 7, torch.arange(sequences) + 5
+
+        def documents(q, k, v):
+            parts = []
+            split = (tensor.split(self.lengths) for tensor in (q, k, v, doc))
+            for one, two, three, own, limit in zip(*split, most, strict=True):
+                row, col = torch.arange(len(one))[:, None], torch.arange(len(one))[None]
+                valid = (col <= row) & ((own[:, None] == own) | (row - col < limit))
+                scores = torch.nn.functional.silu(0.25 * torch.einsum("nhd,mhd->hnm", one, two)) / self.longest
+                parts.append(torch.einsum("hnm,mhd->nhd", scores * valid, three))
+            return torch.cat(parts)
+
+        text = "col <= row and (doc[row] == doc[col] or row - col < most)"
+        operands = {"doc": doc, "most": hstujit.torch.sequence(most)}
+        for mask, named in (
+            (text, operands),
+            (lambda b, h, row, col: (col <= row) & ((doc[row] == doc[col]) | (row - col < most[b])), None),
+        ):
+            out = hstujit.torch.attention(*self.qkv, self.offsets, self.longest, mask=mask, operands=named, alpha=0.25)
+            self.check(out, documents)
+        with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'there is "\\+"; expected: doc\\[row\\] or'):
+            hstujit.torch.attention(*self.qkv, self.offsets, self.longest, mask="doc[row + 1] == 0", operands={"doc": doc})
+
     def test_a_mistake_has_its_column(self):
         with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'column 8: there is no "rwo"'):
             self.attend(*self.qkv, mask="col <= rwo")

@@ -117,7 +117,7 @@ class Kinds(unittest.TestCase):
             with self.subTest(sentence=sentence):
                 self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence, traced, function)
         self.assertRaisesRegex(
-            hstujit.errors.InvalidArgumentError, "plain, which the score does not read", traced,
+            hstujit.errors.InvalidArgumentError, "plain, which neither the score nor the mask reads", traced,
             lambda x, b, h, row, col: x, plain=plain,
         )  # fmt: skip
 

@@ -83,6 +83,26 @@ TEST(TextScore, OperandsOnTheHost) {
   }
 }
 
+TEST(TextScore, MasksThatReadOperandsOnTheHost) {
+  const Json documents = {{"operands", "doc: row(int32)"}, {"mask", "col <= row and doc[row] % 3 == doc[col] % 3"}};
+  const Json times = {{"num_targets", true},
+                      {"operands", "ts: row(int64), own: sequence(int32), most: scalar(int64), w: row"},
+                      {"score", "silu(x + w[row] * w[col] + 0.001 * own)"},
+                      {"mask",
+                       "where(col < 20, ts[row] - ts[col] < own + most // 2, abs(row - col) < 30) and not (own "
+                       "% 2 == 0 and row >= n - targets)"}};
+  for (const Json& mask : {documents, times}) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      check_host(with(with(base(), mask), kExact), direction, lengths_of(71));
+      check_host(with(with(base(), mask), {{"rab_heads", 1}, {"attn_scale", "rows"}}), direction, lengths_of(71));
+    }
+  }
+  Lengths last = lengths_of(71);
+  last.other_rows["Lq"] = {1, 20, 3, 33, 64, 40};
+  check_host(with(with(base(), times), {{"op", "delta_hstu_attention"}, {"jagged_queries", true}}), Direction::kForward,
+             last);
+}
+
 TEST(TextScore, RandomTextsWithOperandsOnTheHost) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     const std::string text = test::random_score_of_operands(9000 + seed).text;
@@ -163,7 +183,10 @@ TEST(TextScore, KernelsCompile) {
   const auto nvrtc = Nvrtc::open();
   if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   const Json wide = {{"attn_dim", 64}, {"hidden_dim", 64}};
-  for (const Json& json : {of(kTexts[1], wide), of(kTexts[3], wide), with(with(base(), kOperands), wide)}) {
+  const Json reading = {{"operands", "doc: row(int32), own: sequence(int64)"},
+                        {"mask", "col <= row and (doc[row] == doc[col] or row - col < own)"}};
+  for (const Json& json : {of(kTexts[1], wide), of(kTexts[3], wide), with(with(base(), kOperands), wide),
+                           with(with(base(), reading), wide)}) {
     const OpSpecPtr spec = make_spec(json);
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const DeviceSpec device = *known_device(arch);

@@ -4,8 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+#include <vector>
+
+#include "compiler/expression/evaluate.h"
+#include "compiler/expression/formula.h"
 #include "compiler/spec/config.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
 
 namespace hstujit {
@@ -31,12 +38,73 @@ std::string refused_mask(const Json& json) {
   return spec.ok() ? "" : spec.status().message();
 }
 
+// The mask where a[row], a[col] and lim are these.
+bool holds_with(const Expression& mask, std::span<const int64_t> values, std::array<int64_t, 3> read) {
+  struct Read final : FormulaOperands {
+    double real(int, int64_t) const override { return 0; }
+    int64_t integer(int symbol, int64_t index) const override {
+      return symbol == 5 ? elements[2] : elements[index == row ? 0 : 1];
+    }
+    std::array<int64_t, 3> elements;
+    int64_t row;
+  } operands;
+  operands.elements = read;
+  operands.row = values[0];
+  std::vector<double> numbers(values.begin(), values.end());
+  numbers.resize(mask.symbols().size());
+  return Formula(mask, 0).integer_at(mask.root(), numbers, &operands) != 0;
+}
+
 TEST(OwnMask, TextsThatSayTheSameAreOneInstance) {
   const Json one = canonical(with_mask("col <= row and(row%3 == 0)"));
   EXPECT_EQ(one["mask"], "col <= row and row % 3 == 0");
   EXPECT_EQ(one["causal"], false);
   EXPECT_EQ(canonical(with_mask("(col)<=row  and row % 3==0")), one);
   EXPECT_EQ(canonical(one), one) << "the canonical form is canonical";
+}
+
+TEST(OwnMask, ReadsIntegersOfOperands) {
+  const Json declared = {{"operands", "doc: row(int32), own:sequence(int64), lim: scalar(int32), s: head(grad)"},
+                         {"score", "silu(x * s)"}};
+  const Json one = canonical(with_mask("col<=row and doc[ row ]==doc[col] and row - col < own + lim", declared));
+  EXPECT_EQ(one["mask"], "col <= row and doc[row] == doc[col] and row - col < own + lim");
+  EXPECT_EQ(canonical(one), one);
+  const auto refused = [&](const char* mask, const char* operands, const char* score = "silu(x)") {
+    return refused_mask(with_mask(mask, {{"operands", operands}, {"score", score}}));
+  };
+  EXPECT_THAT(refused("col <= row and doc[row + 1] < 3", "doc: row(int32)"),
+              HasSubstr("column 24: there is \"+\"; expected: doc[row] or doc[col]"));
+  EXPECT_THAT(refused("col <= row and doc < 3", "doc: row(int32)"),
+              HasSubstr("column 20: there is \"<\"; expected: doc"));
+  EXPECT_THAT(refused("doc[row] < 3 and s > 0", "doc: row(int32), s: scalar", "x * s"),
+              HasSubstr("column 18: there is no \"s\"; numbers are row, col, n, targets, doc"));
+  EXPECT_THAT(refused("doc[n] < 3", "doc: row(int64)"), HasSubstr("column 5: there is \"n\"; expected: doc[row] or"));
+  EXPECT_THAT(refused("col <= row", "doc: row(int64)"), HasSubstr("neither the score nor the mask reads doc"));
+}
+
+// What a mask without operands says from above and from below, by trial of all that may be read.
+TEST(OwnMask, BoundsOfReadsHold) {
+  const auto operands = parse_own_operands("a: row(int32), lim: scalar(int32)", 1).value();
+  for (const char* text : {"col <= row and a[row] == a[col]", "not (a[row] < 2 and col < row) or col == row",
+                           "where(a[col] == 1, col <= row, row - col < 5)", "where(col < 3, a[row] != lim, col <= row)",
+                           "not not (a[row] <= a[col]) and (lim < 1 or col % 2 == 0)"}) {
+    const Expression mask = parse_mask(text, operands).value();
+    ASSERT_TRUE(reads_operands(mask));
+    const Expression most = without_reads(mask, true), least = without_reads(mask, false);
+    EXPECT_FALSE(reads_operands(most) || reads_operands(least));
+    ExpressionEvaluator above(most), below(least);
+    for (int64_t place = 0; place < 64; ++place) {
+      const int64_t values[] = {place / 8, place % 8, 8, 0};
+      bool always = true, ever = false;
+      for (int64_t drawn = 0; drawn < 27; ++drawn) {
+        const bool holds = holds_with(mask, values, {drawn % 3, drawn / 3 % 3, drawn / 9});
+        always = always && holds;
+        ever = ever || holds;
+      }
+      EXPECT_TRUE(!ever || above.at(values) != 0) << text << " " << place;
+      EXPECT_TRUE(always || below.at(values) == 0) << text << " " << place;
+    }
+  }
 }
 
 TEST(OwnMask, WhatFieldsSayBecomesThese) {

@@ -173,7 +173,8 @@ TEST(OwnOperands, RefusalsOfScores) {
     return refusal_of_operands(with_operands(operands, score));
   };
   EXPECT_EQ(refused("t: row, s: head", "x * s"),
-            "op.operands is \"t: row, s: head\", but the score does not read t; allowed: what it reads");
+            "op.operands is \"t: row, s: head\", but neither the score nor the mask reads t; allowed: what one of them "
+            "reads");
   EXPECT_EQ(refused("t: row", "x + t"),
             "op.score is \"x + t\", but column 5: t is read at an index; allowed: such as "
             "t[row - col]");

@@ -19,43 +19,45 @@ Function = Callable[..., Any]
 
 _BATCH = Unavailable("b", "an instance says the same for all sequences of a batch")
 _HEAD_OF_MASK = Unavailable("h", "a mask is the same for all heads")
-_ROW, _COL = Term("row"), Term("col")
+_PLACE = Term("row"), Term("col")
 _OF_MASKS = {name: Term(name) for name in ("n", "targets")}
 _OF_SCORES = {name: Term(name) for name in ("n", "targets", "heads", "alpha")}
+_ASKED = {
+    "mask": ((_BATCH, _HEAD_OF_MASK, *_PLACE), _OF_MASKS),
+    "score": ((Term("x"), _BATCH, Term("head"), *_PLACE), _OF_SCORES),
+}
+
+Texts = tuple[str | None, str | None, tuple[str, ...]]
 
 
-def _mask_text(mask: str | Function) -> str:
-    if isinstance(mask, str):
-        return mask
-    return text_of("mask", mask, (_BATCH, _HEAD_OF_MASK, _ROW, _COL), _OF_MASKS, is_condition=True)
+def _texts(mask: str | Function | None, score: str | Function | None, reads: Reads) -> Texts:
+    """The texts, and the kinds of the operands that they read."""
+    texts = {}
+    for what, function in (("mask", mask), ("score", score)):
+        terms, names = _ASKED[what]
+        if isinstance(function, str):
+            for operand in reads.named.values():
+                operand.read_in(function)
+        elif function is not None:
+            names = {**names, **reads.named}
+            function = text_of(what, function, terms, names, is_condition=what == "mask", reader=reads)
+        texts[what] = function
+    return texts["mask"], texts["score"], reads.kinds()
 
 
-def _score_text(score: str | Function, reads: Reads) -> tuple[str, tuple[str, ...]]:
-    """The text, and the kinds of the operands that it reads."""
-    if isinstance(score, str):
-        text = score
-        for operand in reads.named.values():
-            operand.read_in(text)
-    else:
-        terms = Term("x"), _BATCH, Term("head"), _ROW, _COL
-        text = text_of("score", score, terms, {**_OF_SCORES, **reads.named}, is_condition=False, reader=reads)
-    return text, reads.kinds()
-
-
-def _constant_text(score: str | Function, *named: Facts) -> tuple[str, tuple[str, ...]]:
-    return _score_text(score, Reads(named))
+def _constant_texts(mask: str | Function | None, score: str | Function | None, *named: Facts) -> Texts:
+    return _texts(mask, score, Reads(named))
 
 
 # In a graph of torch.compile a text is a constant, as by torch.compiler.assume_constant_result, which imports
 # torch._dynamo. Nothing guards what is around a function: one that reads it breaks the graph and is traced each time.
-_mask_text_now: Function = torch._disable_dynamo(_mask_text)
-_text_now: Function = torch._disable_dynamo(_constant_text)
-for _constant in (_mask_text, _constant_text, reads_nothing_else):
+_texts_now: Function = torch._disable_dynamo(_constant_texts)
+for _constant in (_constant_texts, reads_nothing_else):
     _constant._dynamo_marked_constant = True  # type: ignore[union-attr]
 
 
-def _may_change(function: str | Function) -> bool:
-    if isinstance(function, str) or not torch.compiler.is_dynamo_compiling():
+def _may_change(function: str | Function | None) -> bool:
+    if isinstance(function, str | None) or not torch.compiler.is_dynamo_compiling():
         return False
     if not isinstance(function, FunctionType) or function.__code__.co_freevars:
         return True
@@ -63,11 +65,10 @@ def _may_change(function: str | Function) -> bool:
 
 
 def texts_of(mask: str | Function | None, score: str | Function | None, operands: str) -> tuple[str | None, str | None]:
-    """The texts of a mask and of a score, which reads the tensors that ``operands`` declares, and no others."""
+    """The texts of a mask and of a score, which read the tensors that ``operands`` declares, and no others."""
     if not isinstance(operands, str):
         raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a text, such as 'ts: row(int64)'")
-    mask_text = None if mask is None else _mask_text(mask)
-    return mask_text, None if score is None else _constant_text(score, *declared_facts(operands))[0]
+    return _constant_texts(mask, score, *declared_facts(operands))[:2]
 
 
 def attention(
@@ -104,10 +105,10 @@ def attention(
         num_targets: (B), targets at the end of each sequence.
         rab: (B, bias heads, max_seq_len, max_seq_len), added to the dot products before alpha.
         attn_scale: (L) or (1), fp32: factors of the rows, in place of the division.
-        operands: tensors that the score reads, by name: ``ts[row + 1]``. How it reads one says whether that has an
-            element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``, ``head``,
-            ``scalar``, ``sequence`` and ``pair`` say it where that is not enough. A function asks for them by name. It
-            may read tensors that are around it, too, but in ``torch.compile``.
+        operands: tensors that the score or the mask reads, by name: ``ts[row + 1]``. How one is read says whether that
+            has an element for each row, is a table, or has one for each head; ``hstujit.torch.row``, ``table``,
+            ``head``, ``scalar``, ``sequence`` and ``pair`` say it where that is not enough. A function asks for them by
+            name. It may read tensors that are around it, too, but in ``torch.compile``.
         dropout_ratio: of the weights that become 0 in training, from 0 to 1, a multiple of 1 / 256.
         seed: decides which ones: a number, or (1) int64. None: drawn by PyTorch's generator of q's device.
         parameters: other keywords of ``torch.ops.hstujit.hstu_attention``, such as ``max_attn_len``. A tensor (B) as
@@ -127,21 +128,20 @@ def attention(
     """
     if q.dim() != 3:
         raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
-    if mask is not None:
-        parameters["mask"] = (_mask_text_now if _may_change(mask) else _mask_text)(mask)
     named = dict(operands or {})
-    if score is not None:
-        facts = [facts_of(name, value, q, k.shape[0]) for name, value in named.items()]
-        if torch.compiler.is_dynamo_compiling():
-            parameters["score"], kinds = (_text_now if _may_change(score) else _constant_text)(score, *facts)
-        else:
-            reads = Reads(facts, q, k.shape[0])
-            parameters["score"], kinds = _score_text(score, reads)
-            named.update(reads.tensors)
-        if named:
-            parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
-    elif named:
+    if named and mask is None and score is None:
         raise InvalidArgumentError(f"operands has {', '.join(named)}, and there is no score that reads them")
+    facts = [facts_of(name, value, q, k.shape[0]) for name, value in named.items()]
+    if torch.compiler.is_dynamo_compiling():
+        makes = _texts_now if _may_change(mask) or _may_change(score) else _constant_texts
+        mask, score, kinds = makes(mask, score, *facts)
+    else:
+        reads = Reads(facts, q, k.shape[0])
+        mask, score, kinds = _texts(mask, score, reads)
+        named.update(reads.tensors)
+    parameters |= {name: text for name, text in (("mask", mask), ("score", score)) if text is not None}
+    if named:
+        parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
     if "contextual_seq_len" in parameters:
         parameters |= contexts_of(parameters.pop("contextual_seq_len"), seq_offsets)
     parameters.setdefault("precision", fp32_precision())

@@ -1,4 +1,4 @@
-"""Operands: tensors that the score of attention reads, with their declarations (docs/expressions.md)."""
+"""Operands: tensors that a score or a mask of attention reads, with their declarations (docs/expressions.md)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Readable(Term):
         if self._kind or self._rank == 4:
             return self._kind or "pair"
         if not self._reads:
-            raise InvalidArgumentError(f"operands has {self}, which the score does not read")
+            raise InvalidArgumentError(f"operands has {self}, which neither the score nor the mask reads")
         if not any(self._reads):
             return "scalar" if self._is_one and not self._is_of_heads else "head"
         other = next((index for index in self._reads if not _PLACE.fullmatch(re.sub(r"\s", "", index))), None)

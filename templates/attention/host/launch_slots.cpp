@@ -148,6 +148,7 @@ Constants attention_constants(const AttentionSpec& spec) {
   // Parts of templates are for instances that have these, whatever they are.
   if (spec.takes_counts()) constants.emplace_back("sequence_counts", 1);
   if (spec.knows_sequence()) constants.emplace_back("sequence_number", 1);
+  if (spec.mask_reads()) constants.emplace_back("mask_reads", 1);
   if (spec.knows_sequence() && params.has_intervals()) constants.emplace_back("numbered_intervals", 1);
   return constants;
 }

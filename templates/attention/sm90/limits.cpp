@@ -97,6 +97,10 @@ std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const Attent
         {"pack_sequences",
          fmt::format("pack_sequences true; allowed: false, the score reads {} of one sequence at a time", read->name)}};
   }
+  if (spec.mask_reads()) {
+    return {
+        {"pack_sequences", "pack_sequences true; allowed: false, the mask reads operands of one sequence at a time"}};
+  }
   if (spec.params().has_intervals()) {
     return {{"pack_sequences", "pack_sequences true; allowed: false, attn_func has rows of one sequence at a time"}};
   }

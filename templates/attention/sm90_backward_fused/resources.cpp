@@ -52,7 +52,11 @@ int64_t site_bytes(const AttentionSpec& spec, int64_t site_warps) {
   const OperandSums sums(spec.operands());
   if (consumers_sum_sites(spec)) return site_warps * sums.others * 4;
   const bool number = spec.knows_sequence();
-  const int64_t counts = spec.params().has_intervals() ? (number ? 24 : 16) : number ? 12 : spec.takes_counts() ? 8 : 4;
+  const int64_t counts = spec.params().has_intervals() ? (number ? 24 : 16)
+                         : spec.mask_reads()           ? 32
+                         : number                      ? 12
+                         : spec.takes_counts()         ? 8
+                                                       : 4;
   const auto at_least_one = [](int64_t elements) { return std::max<int64_t>(elements, 1); };
   const auto operands = static_cast<int64_t>(sums.parts.size());
   const int64_t words = 2 * at_least_one(sums.tables) + at_least_one(sums.others) + 2 * operands;

@@ -103,6 +103,10 @@ class TileScheduler {
 #ifdef kSequenceNumber
     sequence.targets.number = index_;
 #endif
+#ifdef kMaskReads
+    sequence.targets.params = &params_;
+    sequence.targets.start = sequence.start;
+#endif
     if constexpr (Spec::Bias::kHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
     if (Config::kLongTileFirst && sorted()) {

@@ -45,6 +45,7 @@ size_t print_instance(const Json& instance, bool wide) {
   print_paragraph("{}: {}, {}", text_of(instance, "name"), text_of(instance, "op"),
                   count_text(static_cast<double>(keys.size()), "key"));
   for (const std::string& line : parameter_lines(instance)) print("{}\n", line);
+  if (instance.contains("note")) write_text(stdout, paragraph("  " + text_of(instance, "note"), 2));
   Table table({{"direction"}, {"bucket [rows]", Align::kRight}, {"of max_seq_len"}, {"kernel"}, {"from"}}, 2);
   for (const Json& key : keys) {
     table.add({text_of(key, "direction"), bucket_text(key), text_of(key, "max_seq_len"), text_of(key, "describe"),

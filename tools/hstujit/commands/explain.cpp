@@ -86,6 +86,7 @@ void print_instance(const Json& row) {
     add_miss(fields, member(row, "cache"));
     fields.add("  resources", resources_text(row));
   }
+  if (row.contains("note")) fields.add("  note", text_of(row, "note"));
   fields.print();
   print_search(member(row, "search_space"));
 }

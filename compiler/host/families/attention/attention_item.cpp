@@ -60,11 +60,10 @@ Emitter::Values AttentionItem::region(mlir::func::FuncOp function, const Emitter
 
 Value AttentionItem::read(hstu::ReadOp read, Value position, const Emitter::Values& pair) const {
   constexpr size_t kRow = 1, kColumn = 2, kHeadArgument = 5;  // of functions of the score
-  const Value head = pair[kHeadArgument];
   const llvm::StringRef name = read.getOperand();
   const auto operand =
       std::ranges::find_if(spec().operands(), [&](const Operand& other) { return other.name == name.str(); });
-  const Value column = read.getByHead() ? emit().div(head, emit().integer(read.getGroup())) : Value();
+  const Value column = read.getByHead() ? emit().div(pair[kHeadArgument], emit().integer(read.getGroup())) : Value();
   if (read.is_of(row_kind().name)) {
     return emit().read_rows(argument(operand->name), operand->dtype, at(kSequenceStart), column, at(kSequenceRows),
                             position);

@@ -119,7 +119,8 @@ class AttentionItem {
   // Calls a function of the mask with `where`, then the counts of this item's sequence.
   Emitter::Values mask_region(mlir::func::FuncOp function, Emitter::Values where);
   Emitter::Values region(mlir::func::FuncOp function, const Emitter::Values& arguments);
-  // The operand's elements at positions of this item's sequence; `pair`: arguments of a function of the score.
+  // The operand's elements at positions of this item's sequence; `pair`: arguments of a function of the score or of
+  // the mask.
   Value read(hstu::ReadOp read, Value position, const Emitter::Values& pair) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;

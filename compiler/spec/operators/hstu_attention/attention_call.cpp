@@ -68,11 +68,13 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
                                params.attn_seed_tensor ? seed.tensor.integers[0] : static_cast<int64_t>(seed.scalar),
                                static_cast<int64_t>(value("offset").scalar));
   }
+  mask_reads_ = spec.mask_reads();
   if (params.has_intervals()) intervals_ = value("attn_func").tensor.integers.data();
 }
 
 bool AttentionCall::valid(const SequenceRows& rows, int64_t head, int64_t i, int64_t j) const {
   if (i < 0) return false;
+  if (mask_reads_) return score.mask_holds(pair(rows, head, i, j));
   if (intervals_ == nullptr) return hstu_attention_valid(params, i, j, rows.n, rows.t, rows.c);
   const int64_t query = rows.first_query + i - (rows.n - rows.queries);
   const int64_t first = head / (params.heads / params.attn_func_heads) * params.attn_func;

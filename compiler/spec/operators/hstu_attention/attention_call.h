@@ -70,6 +70,7 @@ struct AttentionCall {
   std::vector<int64_t> offsets_, queries_;   // where the sequences' rows begin, in k and in q
   std::vector<int64_t> targets_, contexts_;  // of each sequence; empty: the call takes none
   const int64_t* intervals_ = nullptr;       // attn_func, where the call takes it
+  bool mask_reads_ = false;
 };
 
 }  // namespace hstujit

@@ -1,11 +1,15 @@
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "compiler/spec/limits.h"
 #include "compiler/spec/operators/hstu_attention/dropout.h"
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
@@ -95,7 +99,12 @@ void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction directi
 }  // namespace
 
 AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
-    : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {}
+    : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {
+  mask_reads_ = reading_mask_of(params_).has_value();
+  if (!mask_reads_) return;
+  const Result<Expression> score = parse_score(params_);
+  for (Operand& operand : operands_) operand.by_score = !operand.is_own() || score->depends_on(operand.name);
+}
 
 AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows, const std::vector<Operand>& declared)
     : AttentionSpec(std::move(params), query_rows) {
@@ -103,9 +112,22 @@ AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows, c
 }
 
 bool AttentionSpec::knows_sequence() const {
-  return std::ranges::any_of(operands_, [](const Operand& operand) {
-    return operand.use == OperandUse::kScore && (operand.kind == &sequence_kind() || operand.kind == &pair_kind());
-  });
+  return mask_reads_ || std::ranges::any_of(operands_, [](const Operand& operand) {
+           return operand.use == OperandUse::kScore &&
+                  (operand.kind == &sequence_kind() || operand.kind == &pair_kind());
+         });
+}
+
+std::string AttentionSpec::note() const {
+  if (!mask_reads_) return {};
+  const Expression mask = own_mask(params_);
+  std::vector<std::string_view> names;
+  for (const Operand& operand : operands_) {
+    if (operand.is_own() && mask.symbol(operand.name) >= 0 && mask.depends_on(operand.name))
+      names.push_back(operand.name);
+  }
+  return fmt::format("the mask reads {}, which no tile is bounded by: all tiles are partial that the rest of it allows",
+                     fmt::join(names, ", "));
 }
 
 Signature AttentionSpec::signature(Direction direction) const {

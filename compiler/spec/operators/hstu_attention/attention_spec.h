@@ -31,6 +31,7 @@ class AttentionSpec : public OpSpec {
   // Whether kernels know a sequence by its number in the batch, and whether they have that or the number of its
   // contexts beside the number of its targets.
   bool knows_sequence() const;
+  bool mask_reads() const { return mask_reads_; }  // whether the mask reads operands
   bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
   Family family() const override { return Family::kAttention; }
@@ -42,6 +43,7 @@ class AttentionSpec : public OpSpec {
     return direction == Direction::kForward && query_rows_ == QueryRows::kAll ? params_.heads : 0;
   }
   std::vector<TunedAlike> tuned_alike() const override;
+  std::string note() const override;
   Signature signature(Direction direction) const override;
   Work work(Direction direction, const Lengths& lengths) const override;
   double error_bound(Direction direction) const override;
@@ -50,6 +52,7 @@ class AttentionSpec : public OpSpec {
   HstuAttentionParams params_;
   QueryRows query_rows_;
   std::vector<Operand> operands_;
+  bool mask_reads_ = false;
 };
 
 }  // namespace hstujit

@@ -11,15 +11,16 @@ namespace hstujit {
 namespace {
 
 // A reference asks for all pairs of one mask, so that the last one is kept.
-bool own_mask_holds(const std::string& text, int64_t i, int64_t j, int64_t n, int64_t t) {
+bool own_mask_holds(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t) {
   struct Parsed {
-    explicit Parsed(const std::string& of) : text(of), expression(parse_mask(of).value()), evaluator(expression) {}
-    std::string text;
+    explicit Parsed(const HstuAttentionParams& of)
+        : text(of.mask), operands(of.operands), expression(without_reads(own_mask(of), true)), evaluator(expression) {}
+    std::string text, operands;
     Expression expression;
     ExpressionEvaluator evaluator;
   };
   thread_local std::unique_ptr<Parsed> last;
-  if (!last || last->text != text) last = std::make_unique<Parsed>(text);
+  if (!last || last->text != params.mask || last->operands != params.operands) last = std::make_unique<Parsed>(params);
   const int64_t values[] = {i, j, n, t};
   return last->evaluator.at(values) != 0;
 }
@@ -28,7 +29,7 @@ bool own_mask_holds(const std::string& text, int64_t i, int64_t j, int64_t n, in
 
 bool hstu_attention_valid(const HstuAttentionParams& p, int64_t i, int64_t j, int64_t n, int64_t t, int64_t contexts) {
   if (!p.num_targets) t = 0;
-  if (p.has_own_mask()) return own_mask_holds(p.mask, i, j, n, t);
+  if (p.has_own_mask()) return own_mask_holds(p, i, j, n, t);
   if (p.full_mask) return true;
   const int64_t c = p.num_contexts ? contexts : p.contextual_seq_len;
   const int64_t history = std::max<int64_t>(n - t, 0);

@@ -112,6 +112,13 @@ class MaskBuilder {
   Term causal_, has_targets_, context_, has_context_, history_end_, column_in_history_, row_in_history_;
 };
 
+Expression within_columns(Expression own) {
+  const Term root = {own.root()};
+  ExpressionBuilder ops(std::move(own));
+  const Term within = ops.lt(ops.number("column"), ops.number("n"));
+  return std::move(ops).finish(ops.both(root, within));
+}
+
 std::string assumed_mask() {
   return fmt::format("col <= row and (col < {} or row - col < {})", AssumedIntervals::kFirst, AssumedIntervals::kLocal);
 }
@@ -125,11 +132,17 @@ const Expression& attention_mask() {
 
 Expression mask_of(const HstuAttentionParams& params) {
   if (!params.has_own_mask() && !params.has_intervals()) return attention_mask();
-  Expression own = parse_mask(params.has_intervals() ? assumed_mask() : params.mask).value();
-  const Term root = {own.root()};
-  ExpressionBuilder ops(std::move(own));
-  const Term within = ops.lt(ops.number("column"), ops.number("n"));
-  return std::move(ops).finish(ops.both(root, within));
+  if (params.has_intervals()) return within_columns(parse_mask(assumed_mask()).value());
+  Expression own = own_mask(params);
+  return within_columns(reads_operands(own) ? without_reads(own, true) : std::move(own));
+}
+
+std::optional<ReadingMask> reading_mask_of(const HstuAttentionParams& params) {
+  if (!params.has_own_mask() || params.operands.empty()) return std::nullopt;
+  Expression own = own_mask(params);
+  if (!reads_operands(own)) return std::nullopt;
+  Expression least = without_reads(own, false);
+  return ReadingMask{within_columns(std::move(least)), within_columns(std::move(own))};
 }
 
 }  // namespace hstujit

@@ -2,6 +2,8 @@
 // and tiles evaluates it. The reference has its own (mask.cpp), as the check on this one.
 #pragma once
 
+#include <optional>
+
 #include "compiler/expression/expression.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
 
@@ -19,6 +21,14 @@ struct AssumedIntervals {
 
 // The same of an instance: attention_mask(), or params.mask, which is valid, for the columns of the sequence. With
 // attn_func it is that of AssumedIntervals: models take such tensors for it.
+// Where a mask reads operands, it is what bounds the mask from above.
 Expression mask_of(const HstuAttentionParams& params);
+
+// Of a mask that reads operands: what bounds it from below, and the mask as it is, which holds for the columns of the
+// sequence. Nothing of others.
+struct ReadingMask {
+  Expression least, exact;
+};
+std::optional<ReadingMask> reading_mask_of(const HstuAttentionParams& params);
 
 }  // namespace hstujit

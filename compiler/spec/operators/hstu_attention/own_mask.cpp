@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -9,6 +10,7 @@
 #include "compiler/expression/magnitude.h"
 #include "compiler/expression/parse.h"
 #include "compiler/spec/operators/hstu_attention/bound_mask.h"
+#include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 
 namespace hstujit {
 
@@ -126,23 +128,118 @@ HstuAttentionParams without_mask(const HstuAttentionParams& params) {
 
 }  // namespace
 
-Result<Expression> parse_mask(std::string_view text) {
-  Result<Expression> expression = parse_condition(text, kMaskNames);
-  if (!expression.ok()) return expression;
+namespace {
+
+// kMaskNames and the operands that masks read, which must outlive them.
+std::vector<ExpressionName> mask_names(const std::vector<Operand>& operands) {
+  std::vector<ExpressionName> names(std::begin(kMaskNames), std::end(kMaskNames));
+  for (const Operand& operand : operands) {
+    const bool read = operand.kind == &row_kind() || operand.kind == &sequence_kind() || operand.kind == &scalar_kind();
+    if (!read || !is_integer(operand.dtype) || operand.heads > 0) continue;
+    names.push_back(
+        {operand.name, operand.name, false, operand.kind == &row_kind() ? Reads::kAtRowOrColumn : Reads::kElement});
+  }
+  return names;
+}
+
+// Kernels compute the numbers of a mask in 32 bits, but for those that are read.
+Status check_numbers(const Expression& mask) {
   const Interval rows = {0, kMaxOwnMaskSeqLen}, of_symbols[] = {rows, rows, rows, rows};
-  const int64_t largest = largest_magnitude(*expression, of_symbols);
+  const int64_t largest = largest_magnitude(mask, of_symbols);
   if (largest > kLargestOwnInteger) {
     return Status(Code::kInvalidConfig,
                   fmt::format("its numbers, or the bounds that follow from them, may be as large as {} where sequences "
                               "have {} rows; allowed: up to {}",
                               largest, kMaxOwnMaskSeqLen, kLargestOwnInteger));
   }
+  return {};
+}
+
+// Copies a condition in which comparisons of what is read hold, or do not.
+class Bounding {
+ public:
+  explicit Bounding(const Expression& mask) : mask_(mask), reads_(mask.nodes().size()) {
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      const Expression::Node& node = mask.nodes()[i];
+      reads_[i] = node.op == Operator::kRead || std::ranges::any_of(node.operands, [&](int operand) {
+                    return operand >= 0 && reads_[static_cast<size_t>(operand)];
+                  });
+    }
+    for (const ExpressionName& name : kMaskNames) builder_.number(name.symbol);
+  }
+
+  bool reads() const { return reads_[static_cast<size_t>(mask_.root())]; }
+  Expression bound(bool most) && {
+    const Term root = condition(mask_.root(), most);
+    return std::move(builder_).finish(root);
+  }
+
+ private:
+  Term condition(int number, bool most) {
+    const Expression::Node& node = mask_.node(number);
+    if (!reads_[static_cast<size_t>(number)]) return copy(number);
+    const auto part = [&](size_t i, bool of) { return condition(node.operands[i], of); };
+    switch (node.op) {
+      case Operator::kAnd:
+        return builder_.both(part(0, most), part(1, most));
+      case Operator::kOr:
+        return builder_.either(part(0, most), part(1, most));
+      case Operator::kNot:
+        return builder_.negate(part(0, !most));
+      case Operator::kSelect: {
+        const Term where = builder_.both(part(0, most), part(1, most));
+        return builder_.either(where, builder_.both(builder_.negate(part(0, !most)), part(2, most)));
+      }
+      default:
+        return builder_.truth(most);
+    }
+  }
+
+  Term copy(int number) {
+    const Expression::Node& node = mask_.node(number);
+    if (node.op == Operator::kConstant)
+      return node.boolean ? builder_.truth(node.value != 0) : builder_.integer(node.value);
+    if (node.op == Operator::kSymbol) return builder_.number(mask_.symbols()[static_cast<size_t>(node.value)].name);
+    Term parts[3];
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (node.operands[i] >= 0) parts[i] = copy(node.operands[i]);
+    }
+    return builder_.apply(node.op, parts[0], parts[1], parts[2]);
+  }
+
+  const Expression& mask_;
+  std::vector<bool> reads_;
+  ExpressionBuilder builder_;
+};
+
+}  // namespace
+
+bool reads_operands(const Expression& mask) { return Bounding(mask).reads(); }
+
+Expression without_reads(const Expression& mask, bool most) { return Bounding(mask).bound(most); }
+
+Expression own_mask(const HstuAttentionParams& params) {
+  return parse_mask(params.mask, own_operands(params.operands, params.heads)).value();
+}
+
+Result<Expression> parse_mask(std::string_view text, const std::vector<Operand>& operands) {
+  Result<Expression> expression = parse_condition(text, mask_names(operands));
+  if (!expression.ok()) return expression;
+  if (!operands.empty()) expression = expression->pruned();
+  if (reads_operands(*expression)) {
+    HSTUJIT_RETURN_IF_ERROR(check_numbers(without_reads(*expression, true)));
+    return expression;
+  }
+  HSTUJIT_RETURN_IF_ERROR(check_numbers(*expression));
   return expression;
 }
 
-std::string canonical_mask(std::string_view text) { return to_text(parse_mask(text).value(), kMaskNames); }
+std::string canonical_mask(std::string_view text, const std::vector<Operand>& operands) {
+  return to_text(parse_mask(text, operands).value(), mask_names(operands));
+}
 
 std::optional<HstuAttentionParams> fields_of_mask(const HstuAttentionParams& params) {
+  if (reads_operands(own_mask(params))) return std::nullopt;
   const Expression own = within_sequence(bound_mask(params));
   const HstuAttentionParams plain = without_mask(params);
   std::vector<HstuAttentionParams> candidates = {plain, plain};

@@ -56,7 +56,9 @@ void check_replaced(const HstuAttentionParams& p, const std::string& rule, Confi
 // A condition says what every row sees, so that nothing is left for the fields to say; only `causal` may be given,
 // since it is true where it is not.
 void check_own_mask(const HstuAttentionParams& p, ConfigRules& rules) {
-  const Result<Expression> mask = parse_mask(p.mask);
+  const Result<std::vector<Operand>> operands = parse_own_operands(p.operands, p.heads);
+  if (!operands.ok()) return;  // said of the score
+  const Result<Expression> mask = parse_mask(p.mask, *operands);
   if (!mask.ok()) return rules.broken("mask", Json(p.mask), mask.status().message());
   if (!p.num_targets && mask->depends_on("t")) {
     rules.broken("mask", Json(p.mask),
@@ -121,10 +123,19 @@ void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
   if (!operands.ok()) return rules.broken("operands", Json(p.operands), operands.status().message());
   const Result<Expression> score = parse_score(p.score, *operands);
   if (!score.ok()) return rules.broken("score", Json(p.score), score.status().message());
+  const Result<Expression> mask = parse_mask(p.mask.empty() ? "true" : p.mask, *operands);
   for (const Operand& operand : *operands) {
     if (!score->depends_on(operand.name)) {
-      return rules.broken("operands", Json(p.operands),
-                          fmt::format("the score does not read {}; allowed: what it reads", operand.name));
+      if (!mask.ok()) continue;  // said of the mask
+      const bool masks = mask->symbol(operand.name) >= 0 && mask->depends_on(operand.name);
+      if (masks && !operand.gradient) continue;
+      return rules.broken(
+          "operands", Json(p.operands),
+          masks
+              ? fmt::format("{0} has a gradient, and the mask alone reads it; allowed: {0} without "
+                            "grad",
+                            operand.name)
+              : fmt::format("neither the score nor the mask reads {}; allowed: what one of them reads", operand.name));
     }
     std::string refused = read_by_product(*score, operand);
     if (refused.empty() && operand.gradient && operand.kind == &row_kind()) refused = unsummed_read(*score, operand);
@@ -221,7 +232,7 @@ void make_canonical(HstuAttentionParams& p) {
     if (auto fields = fields_of_mask(p)) {
       p = *std::move(fields);
     } else {
-      p.mask = canonical_mask(p.mask);
+      p.mask = canonical_mask(p.mask, own_operands(p.operands, p.heads));
       p.causal = false;
     }
   }

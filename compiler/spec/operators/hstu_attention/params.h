@@ -48,7 +48,7 @@ struct HstuAttentionParams {
   bool full_mask = false;       // "no mask": every pair of a sequence is valid (causal=false, window -1)
   std::string mask = "";  // a condition of row, col, n and targets in place of the fields above (docs/expressions.md)
   std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
-  std::string operands = "";        // declarations of what the score reads (operands/own_operands.h)
+  std::string operands = "";        // declarations of what these two read (operands/own_operands.h)
   int64_t num_softmax_heads = 0;    // the first heads, whose weights are the softmax of S over the row's valid columns
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
@@ -122,7 +122,8 @@ struct HstuAttentionParams {
             .one_of(kHstuScores)
             .or_expression_of(kScoreNames),
         field("operands", &P::operands,
-              "tensors that the score reads, as declarations such as ts: row(int64), by_age: table(129, grad)")
+              "tensors that the score or the mask reads, as declarations such as ts: row(int64), by_age: table(129, "
+              "grad)")
             .or_none(),
         field("num_softmax_heads", &P::num_softmax_heads,
               "so many of the first heads have softmax over the valid columns in place of score and scale", 0, 1024)
@@ -173,7 +174,8 @@ Json attention_schema() {
 }
 
 // valid(i, j) of docs/ops-attention.md for a sequence of n rows with t targets, written from the text of that page. Its
-// contexts are c where the instance takes num_contexts.
+// contexts are c where the instance takes num_contexts. Where a mask compares what it reads of operands, every such
+// comparison that lets the pair be valid holds.
 bool hstu_attention_valid(const HstuAttentionParams& params, int64_t i, int64_t j, int64_t n, int64_t t, int64_t c = 0);
 
 // How many pairs of that sequence's rows from `first` on are valid, in O(n).

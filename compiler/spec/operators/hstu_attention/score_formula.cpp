@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/spec/operators/hstu_attention/mask_expression.h"
 #include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
 #include "compiler/spec/operators/hstu_attention/score_sites.h"
@@ -55,6 +56,34 @@ class ScoreFormula::Tensors final : public FormulaOperands {
   const ScorePlace& place_;
 };
 
+// Of the symbols of the mask.
+class ScoreFormula::MaskTensors final : public FormulaOperands {
+ public:
+  MaskTensors(const ScoreFormula& score, const ScorePlace& place) : score_(score), place_(place) {}
+
+  double real(int, int64_t) const override { return 0; }
+  int64_t integer(int symbol, int64_t index) const override {
+    const std::string& name = score_.mask_->expression().symbols()[static_cast<size_t>(symbol)].name;
+    const auto found = std::ranges::find(score_.operands_, name, &Operand::name);
+    const HostTensor& tensor = *score_.tensors_[static_cast<size_t>(found - score_.operands_.begin())];
+    const int64_t element = element_of(*found, tensor, place_, index, static_cast<int64_t>(score_.q_heads_));
+    return element < 0 ? 0 : tensor.integers[static_cast<size_t>(element)];
+  }
+
+ private:
+  const ScoreFormula& score_;
+  const ScorePlace& place_;
+};
+
+bool ScoreFormula::mask_holds(const ScorePlace& place) const {
+  const MaskTensors tensors(*this, place);
+  const std::array<double, 4> of_mask = {static_cast<double>(place.row), static_cast<double>(place.col),
+                                         static_cast<double>(place.n), static_cast<double>(place.targets)};
+  std::vector<double> values(of_mask.begin(), of_mask.end());
+  values.resize(mask_->expression().symbols().size());
+  return mask_->integer_at(mask_->expression().root(), values, &tensors) != 0;
+}
+
 ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha, std::vector<const HostTensor*> tensors)
     : operands_(own_operands(params.operands, params.heads)),
       tensors_(std::move(tensors)),
@@ -63,6 +92,7 @@ ScoreFormula::ScoreFormula(const HstuAttentionParams& params, double alpha, std:
       alpha_(alpha),
       may_jump_(!is_named_score(params.score) && formula_.bends()),
       sites_add_to_x_(hstujit::sites_add_to_x(formula_.expression(), operands_)) {
+  if (const auto mask = reading_mask_of(params)) mask_.emplace(mask->exact, 0);
   const Expression& score = formula_.expression();
   for (const Expression::Node& node : score.nodes()) {
     if (node.op != Operator::kRead) continue;

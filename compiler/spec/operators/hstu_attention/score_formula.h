@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "compiler/expression/formula.h"
@@ -45,6 +46,9 @@ class ScoreFormula {
   // The element of the operand's tensor that the site reads of this pair; -1 where that is outside of the sequence.
   int64_t element(const Site& site, const ScorePlace& place) const;
 
+  // Whether the mask holds, which reads operands.
+  bool mask_holds(const ScorePlace& place) const;
+
   // Whether a text has bends or jumps, of which rounding may choose either side.
   bool may_jump() const { return may_jump_; }
 
@@ -52,6 +56,7 @@ class ScoreFormula {
   // Symbols of x, row, col, n, targets, head, heads and alpha; those of operands follow.
   static constexpr int kFirstOperand = 8;
   class Tensors;
+  class MaskTensors;
   FormulaPoint at(const Formula& formula, double x, const ScorePlace& place, FormulaDetail detail) const;
   std::array<double, kFirstOperand> values_at(double x, const ScorePlace& place) const;
 
@@ -60,6 +65,7 @@ class ScoreFormula {
   Formula formula_;
   double q_heads_, alpha_;
   std::vector<Site> sites_;
+  std::optional<Formula> mask_;  // where that reads operands
   bool may_jump_, sites_add_to_x_;
 };
 

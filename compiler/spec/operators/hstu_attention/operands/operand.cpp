@@ -130,7 +130,7 @@ const Operand* find_operand(const std::vector<Operand>& operands, OperandUse use
 
 const Operand* find_read_rows(const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
-    if (operand.use == OperandUse::kScore && operand.kind == &kRow) return &operand;
+    if (operand.use == OperandUse::kScore && operand.by_score && operand.kind == &kRow) return &operand;
   }
   return nullptr;
 }

@@ -35,6 +35,7 @@ struct Operand {
   int64_t entries = 0;    // of a table, or numbers of a row's intervals
   int64_t alignment = 0;  // bytes; 0: an element's
   bool gradient = false;  // backward returns it, as gradient()
+  bool by_score = true;   // of kScore: the score reads it, and not the mask alone
   std::string_view doc = {}, gradient_doc = {}, before_doc = {};
   std::string_view field = {};          // the field of a config that asks for it
   std::string_view kernel_suffix = {};  // what names of its kernels have; empty: "_" and its name

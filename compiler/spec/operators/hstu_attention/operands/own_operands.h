@@ -1,4 +1,4 @@
-// Operands that users declare for their score: HstuAttentionParams::operands.
+// Operands that users declare for their score and mask: HstuAttentionParams::operands.
 #pragma once
 
 #include <string>
