@@ -60,7 +60,9 @@ class Masks(JaggedAttention):
             out = hstujit.torch.attention(*self.qkv, self.offsets, self.longest, mask=mask, operands=named, alpha=0.25)
             self.check(out, documents)
         with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'there is "\\+"; expected: doc\\[row\\] or'):
-            hstujit.torch.attention(*self.qkv, self.offsets, self.longest, mask="doc[row + 1] == 0", operands={"doc": doc})
+            hstujit.torch.attention(
+                *self.qkv, self.offsets, self.longest, mask="doc[row + 1] == 0", operands={"doc": doc}
+            )
 
     def test_a_mistake_has_its_column(self):
         with self.assertRaisesRegex(hstujit.errors.InvalidConfigError, 'column 8: there is no "rwo"'):
