@@ -70,7 +70,8 @@ std::vector<std::string> slots_like(const LaunchPlan& plan, std::string_view beg
 TEST(BiasKernels, FollowTheOneOfTheOtherGradients) {
   HstuAttentionParams params = with_bias(DataType::kBf16, 64);
   EXPECT_THAT(functions_of(plan_of(params, "sm_80")), ElementsAre("bias_gradient", "scale_gradient"));
-  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)), ElementsAre("wgmma_bias_gradient", "scale_gradient"));
+  EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)),
+              ElementsAre("wgmma_bias_gradient", "scale_gradient"));
   params.attn_scale = "scalar";
   EXPECT_THAT(functions_of(plan_of(params, "sm_90a", kTwoPasses)),
               ElementsAre("wgmma_bias_gradient", "scale_gradient", "add_row_sums"));
