@@ -149,7 +149,8 @@ Result<EmittedKernel> emit_module(mlir::ModuleOp module, const Skeleton& skeleto
   const std::string& body = own.body;
   const nlohmann::ordered_json parameters = spec.to_json();
   const Constants derived = skeleton.constants(spec, config);
-  HSTUJIT_ASSIGN_OR_RETURN(const std::string scores, print_regions(module, activation, "score score_grad mask_valid " + body));
+  HSTUJIT_ASSIGN_OR_RETURN(const std::string scores,
+                           print_regions(module, activation, "score score_grad mask_valid " + body));
   HSTUJIT_ASSIGN_OR_RETURN(
       const FlatTemplate flat,
       flatten_template(templates, skeleton.entry_file(), {"common/types.cuh", "common/math.cuh"},
