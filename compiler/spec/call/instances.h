@@ -10,6 +10,7 @@
 
 #include "compiler/spec/call/declaration.h"
 #include "compiler/spec/op_spec.h"
+#include "compiler/support/json.h"
 
 namespace hstujit {
 
