@@ -8,7 +8,7 @@ namespace hstujit {
 // Draws numbers for elements `element`, `element` + 1, ..., one in each lane; all arguments are indices.
 mlir::Value emit_philox_uniform(Emitter& emit, mlir::Value seed, mlir::Value offset, mlir::Value element);
 
-// What numbers of attention's pairs follow from, but for the pair; all are indices.
+// Inputs of the numbers of attention's pairs, but for the pair; all are indices.
 struct DropoutStream {
   mlir::Value seed, offset, start, head;
 };

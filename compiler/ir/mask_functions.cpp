@@ -31,7 +31,7 @@ void add_function(mlir::OpBuilder& builder, mlir::Location location, llvm::Strin
   mlir::func::ReturnOp::create(builder, location, values);
 }
 
-// What the function derives, of its arguments.
+// Values that the function derives from its arguments.
 mlir::SmallVector<mlir::Value> build_derived(Ops& ops, mlir::Block& body, llvm::ArrayRef<llvm::StringRef> arguments,
                                              const ExpressionFunction& derived) {
   const auto values = build_expression(ops, derived.expression, derived.results, [&](const Expression::Symbol& symbol) {

@@ -15,7 +15,7 @@ __device__ __forceinline__ float kept_factor(const Params& params) {
   return kept > 0 ? 256.0f / static_cast<float>(kept) : 0.0f;
 }
 
-// Of one (sequence, head).
+// The draws of one (sequence, head).
 template <class Params>
 class Dropout {
  public:
@@ -35,7 +35,7 @@ class Dropout {
     added_ = static_cast<u32>((dropped <= 128 ? 128 : 256) - dropped) * 0x01010101u;
   }
 
-  // Which pairs of a block are kept: bit 8 * j + 2 * half of the rows + half of the columns, of column j of the four.
+  // Kept pairs of a block: bit 8 * j + 2 * half of the rows + half of the columns, of column j of the four.
   // `row` and `column`: the block's first ones.
   __device__ __forceinline__ u32 block(u32 row, u32 column) const {
     u32 words[4] = {row / 16 * 8 + row % 8, column / 16 * 2 + column / 4 % 2, low_, high_};
@@ -81,7 +81,7 @@ __device__ __forceinline__ u32 kept_of_square(const Dropout<Params>& dropout, in
   return bits;
 }
 
-// Of such a fragment, as two of 8 columns, clears what is dropped.
+// Clears what is dropped of such a fragment, as two of 8 columns.
 __device__ __forceinline__ void drop_square(u32 kept, float (&first)[4], float (&second)[4]) {
 #pragma unroll
   for (int e = 0; e < 4; ++e) {

@@ -82,7 +82,7 @@ TEST(OwnMask, ReadsIntegersOfOperands) {
   EXPECT_THAT(refused("col <= row", "doc: row(int64)"), HasSubstr("neither the score nor the mask reads doc"));
 }
 
-// What a mask without operands says from above and from below, by trial of all that may be read.
+// Bounds of a mask without operands from above and from below, by trial of all that may be read.
 TEST(OwnMask, BoundsOfReadsHold) {
   const auto operands = parse_own_operands("a: row(int32), lim: scalar(int32)", 1).value();
   for (const char* text : {"col <= row and a[row] == a[col]", "not (a[row] < 2 and col < row) or col == row",

@@ -9,7 +9,7 @@
 template <class Spec, class Params>
 __device__ __forceinline__ float common_factor(const Params& params) {
 #ifdef kDropout
-  // What is kept of P makes up for the rest, here or in the factors of rows.
+  // The kept part of P makes up for the rest, here or in the factors of rows.
   if constexpr (!Spec::Factors::kPresent) {
     return params.inverse_scale * kept_factor(params);
   } else if constexpr (!Spec::Factors::kOfRows) {

@@ -15,7 +15,7 @@ struct BiasPlace {
 };
 
 // Begins to load a tile, in blocks of 64 columns with the 128-byte swizzle, and arrives on `full` when it is there.
-// What is outside of the sequence is 0 and not read. One warp; rows are aligned to 16 bytes, as tensor maps ask.
+// Elements outside of the sequence are 0 and not read. One warp; rows are aligned to 16 bytes, as tensor maps ask.
 template <int kRows, int kColumns, class Spec, class Params>
 __device__ __forceinline__ void load_bias_tile(const Params& params, const BiasPlace& place, u32 shared, u64& full) {
   using Tensor = typename Spec::Bias::Tensor;

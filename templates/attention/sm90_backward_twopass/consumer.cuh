@@ -374,7 +374,7 @@ class Consumer {
 
 #endif
 #ifdef kDropout
-  // Of the moving tile whose products run.
+  // Draws for the moving tile whose products run.
   __device__ __forceinline__ void draw_dropout() {
     const Dropout<Params> dropout(params_, tile().start, tile().head);
     kept_pairs_.draw(dropout, tile().row0 + warpgroup_ * kWarpgroupRows + warp_row(), moving_tile(pipeline_).row0);

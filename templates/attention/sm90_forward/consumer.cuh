@@ -341,7 +341,7 @@ class Consumer {
   }
 
 #ifdef kDropout
-  // Of the current KV tile, while its product runs.
+  // Draws for the current KV tile, while its product runs.
   __device__ __forceinline__ void draw_dropout() {
     const Dropout<Params> dropout(params_, tile_.start, tile_.head);
     kept_pairs_.draw(dropout, tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row(), kv_tile_.row0);

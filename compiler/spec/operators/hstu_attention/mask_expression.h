@@ -24,7 +24,7 @@ struct AssumedIntervals {
 // Where a mask reads operands, it is what bounds the mask from above.
 Expression mask_of(const HstuAttentionParams& params);
 
-// Of a mask that reads operands: what bounds it from below, and the mask as it is, which holds for the columns of the
+// A mask that reads operands: what bounds it from below, and the mask as it is, which holds for the columns of the
 // sequence. Nothing of others.
 struct ReadingMask {
   Expression least, exact;

@@ -146,7 +146,7 @@ bool is_positive(const Expression& score, int number) {
 
 bool score_is_finite(const Expression& score) {
   return std::ranges::all_of(score.nodes(), [&](const Expression::Node& node) {
-    // What is read without an index is the same for the sequence's own pairs.
+    // An element read without an index is the same for the sequence's own pairs.
     if (node.op == Operator::kRead && node.real && node.operands[0] >= 0) return false;
     if (node.op != Operator::kCall || info_of(node.function).finite) return true;
     const Expression::Node& second = score.node(std::max(node.operands[1], 0));

@@ -56,7 +56,7 @@ class ScoreFormula::Tensors final : public FormulaOperands {
   const ScorePlace& place_;
 };
 
-// Of the symbols of the mask.
+// Values of the symbols of the mask.
 class ScoreFormula::MaskTensors final : public FormulaOperands {
  public:
   MaskTensors(const ScoreFormula& score, const ScorePlace& place) : score_(score), place_(place) {}
