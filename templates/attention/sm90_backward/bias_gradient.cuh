@@ -148,7 +148,8 @@ class Consumer {
   __device__ __forceinline__ void work_on(int first_column) {
     bool visible_low, visible_high;
     Sums low = sums_of(first_column, visible_low), high = sums_of(first_column + kPart, visible_high);
-    if (place_.visible(first_column)) {
+    const bool loaded = place_.visible(first_column);
+    if (loaded) {
       mbarrier_wait(shared_address(&shared_.bias_full[bias_.stage()]), bias_.phase());
       KvTile kv_tile;
 #pragma unroll 1
@@ -168,7 +169,7 @@ class Consumer {
       release_warp<Config::kLanesArrive>(shared_.bias_empty[bias_.stage()]);
       bias_.advance();
     }
-    if (!Config::kAddsGradients && !place_.visible(first_column)) return store_zeroes(first_column);
+    if (!Config::kAddsGradients && !loaded) return store_zeroes(first_column);
     finish(low, first_column, visible_low);
     finish(high, first_column + kPart, visible_high);
   }

@@ -45,7 +45,7 @@ class PairSlopes {
     }
   }
 
-  // The number of sequence `index` of the batch.
+  // Stores the tile in the gradient of sequence `index` of the batch.
   __device__ __forceinline__ void store(int index) const {
     const int size = params_.max_seq_len;
 #pragma unroll
