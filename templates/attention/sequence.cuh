@@ -48,6 +48,23 @@ __device__ __forceinline__ RowIntervals intervals_of(const Params& params, const
 }
 
 #endif
+#ifdef kMaskReads
+// Tells a sequence its number in the batch, and where its mask reads operands.
+template <class Params>
+__device__ __forceinline__ void identify(Sequence& sequence, const Params& params, int index) {
+  sequence.targets.number = index;
+  sequence.targets.params = &params;
+  sequence.targets.start = sequence.start;
+}
+
+#elifdef kSequenceNumber
+// Tells a sequence its number in the batch.
+template <class Params>
+__device__ __forceinline__ void identify(Sequence& sequence, const Params&, int index) {
+  sequence.targets.number = index;
+}
+
+#endif
 // Of kDelta, q and out have the last rows of each sequence only. Like the offsets of k and v, those of q are clamped,
 // so that nothing they hold leads outside of q and out.
 template <class Spec, class Config, class Params>
@@ -65,11 +82,7 @@ __device__ __forceinline__ Sequence sequence_of(const Params& params, int index)
     sequence.query_start = first - sequence.query_begin;
   }
 #ifdef kSequenceNumber
-  sequence.targets.number = index;
-#endif
-#ifdef kMaskReads
-  sequence.targets.params = &params;
-  sequence.targets.start = sequence.start;
+  identify(sequence, params, index);
 #endif
 #ifdef kAttnFunc
   sequence.targets = intervals_of<Spec>(params, sequence, 0);

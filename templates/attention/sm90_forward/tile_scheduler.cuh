@@ -101,11 +101,7 @@ class TileScheduler {
     }
     sequence = clamp_words(words_, params_.total_rows);
 #ifdef kSequenceNumber
-    sequence.targets.number = index_;
-#endif
-#ifdef kMaskReads
-    sequence.targets.params = &params_;
-    sequence.targets.start = sequence.start;
+    identify(sequence, params_, index_);
 #endif
     if constexpr (Spec::Bias::kHeads > 0) tile.sequence = index_;
     const int tiles = ceil_div(sequence.rows, Config::kBlockM);
