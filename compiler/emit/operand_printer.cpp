@@ -73,8 +73,9 @@ class SitePrinter {
         "  static constexpr bool kSumsHeads = {};\n",
         sums_.parts.size(), sums_.tables, sums_.others, sums_.most_entries, sites_.size() + summed_sites_.size(),
         sums_.sums_heads);
-    return text + visitor("for_each_operand", operands_) + visitor("for_each_head_sum", head_sums) +
-           visitor("for_each_site", sites_) + visitor("for_each_summed_site", summed_sites_) + "};\n";
+    text += visitor("for_each_operand", operands_) + visitor("for_each_head_sum", head_sums) +
+            visitor("for_each_site", sites_) + visitor("for_each_summed_site", summed_sites_) + "};\n";
+    return spec_.shares_sites() ? text + print_value_sites() : text;
   }
 
  private:
@@ -102,14 +103,14 @@ class SitePrinter {
   std::string print_site(const OperandSums::Part& part, size_t site) {
     const std::string slope = score_slope(part.operand->name, site), entry = score_entry(part.operand->name, site);
     const bool of_table = part.operand->kind == &table_kind();
-    const bool summed = of_table && part.operand->heads == 0 && !knows_head(function(entry)) && is_head_sum(slope);
+    const bool summed = !spec_.shares_sites() && of_table && part.operand->heads == 0 && !knows_head(function(entry)) && is_head_sum(slope);
     const std::string name = fmt::format("ScoreSite_{}_{}", part.operand->name, site);
     (summed ? summed_sites_ : sites_).push_back(name);
     std::string text = fmt::format(
         "struct {} {{\n  static constexpr bool kOfTable = {};\n"
         "  static constexpr int kFirst = {}, kEntries = {}, kGroup = {};\n",
         name, of_table, part.first, part.entries, spec_.params().heads / part.heads);
-    if (!summed) text += slope_function("slope", slope);
+    if (!summed && !spec_.shares_sites()) text += slope_function("slope", slope);
     if (const std::string share = score_share(part.operand->name, site); function(share)) {
       text += fmt::format("  static constexpr bool kShareIsOne = {}, kReads = {};\n", returns_one(function(share)),
                           of_table && reads(function(entry)));
@@ -117,6 +118,26 @@ class SitePrinter {
     }
     if (of_table) text += region_member("int", "entry", entry);
     return text + "};\n";
+  }
+
+  // The sites in the part of the score that heads share, and what that part's derivative is multiplied by.
+  std::string print_value_sites() {
+    std::string text;
+    std::vector<std::string> sites;
+    for (const OperandSums::Part& part : sums_.parts) {
+      for (size_t site = 0; function(value_share(part.operand->name, site)); ++site) {
+        const std::string share = value_share(part.operand->name, site);
+        const bool of_table = part.operand->kind == &table_kind();
+        sites.push_back(fmt::format("ScoreValueSite_{}_{}", part.operand->name, site));
+        text += fmt::format(
+            "struct {} {{\n  static constexpr bool kOfTable = {}, kShareIsOne = {};\n  static constexpr int kFirst = {};\n",
+            sites.back(), of_table, returns_one(function(share)), part.first);
+        text += slope_function("share", share);
+        if (of_table) text += region_member("int", "entry", value_entry(part.operand->name, site));
+        text += "};\n";
+      }
+    }
+    return text + "struct ScoreValueSites {\n" + visitor("for_each_site", sites) + "};\n";
   }
 
   static bool returns_one(mlir::func::FuncOp share) {
@@ -191,7 +212,7 @@ std::string print_slopes(const AttentionSpec& spec, mlir::ModuleOp module) {
 }
 
 std::string print_sites(const AttentionSpec& spec, mlir::ModuleOp module) {
-  const OperandSums sums(spec.operands());
+  const OperandSums sums(spec.operands(), spec.shares_sites());
   return sums.parts.empty() ? "" : SitePrinter(spec, module, sums).print();
 }
 

@@ -25,7 +25,7 @@ namespace {
 // Order of printing.
 constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns, kMaskRows,
                                                 kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad,
-                                                kScoreGradX,  kScoreValue,     kScoreOfValue};
+                                                kScoreGradX,  kScoreValue,     kScoreOfValue, kValueSlope};
 
 std::string header(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {
   return fmt::format(
@@ -54,7 +54,7 @@ Result<std::string> print_regions(mlir::ModuleOp module, Activation activation, 
   std::string text;
   std::vector<std::string> order(std::begin(kRegionOrder), std::end(kRegionOrder));
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    if (llvm::any_of(std::array{kScoreSlope, kScoreEntry, kScoreShare},
+    if (llvm::any_of(std::array{kScoreSlope, kScoreEntry, kScoreShare, kValueSite},
                      [&](llvm::StringRef prefix) { return function.getName().starts_with(prefix); }))
       order.push_back(function.getName().str());
   }

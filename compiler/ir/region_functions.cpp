@@ -38,7 +38,8 @@ bool is_pair_argument(mlir::BlockArgument argument) {
 bool is_launch_scalar(mlir::BlockArgument argument) {
   if (!is_of_score(argument) || argument.getArgNumber() < hstu::AttentionOp::kFirstScalar) return false;
   auto function = mlir::cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
-  return function.getName() != kScoreOfValue || argument.getArgNumber() + 1 < function.getNumArguments();
+  const bool takes_value = function.getName() == kScoreOfValue || function.getName() == kValueSlope;
+  return !takes_value || argument.getArgNumber() + 1 < function.getNumArguments();
 }
 
 std::string score_slope(llvm::StringRef operand, bool of_column) {
@@ -55,6 +56,14 @@ std::string score_entry(llvm::StringRef operand, size_t site) {
 
 std::string score_share(llvm::StringRef operand, size_t site) {
   return fmt::format("{}_{}_{}", kScoreShare.str(), operand.str(), site);
+}
+
+std::string value_share(llvm::StringRef operand, size_t site) {
+  return fmt::format("{}_share_{}_{}", kValueSite.str(), operand.str(), site);
+}
+
+std::string value_entry(llvm::StringRef operand, size_t site) {
+  return fmt::format("{}_entry_{}_{}", kValueSite.str(), operand.str(), site);
 }
 
 bool masks_take_contexts(mlir::ModuleOp module) {

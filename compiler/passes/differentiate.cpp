@@ -1,5 +1,5 @@
 // score -> score_grad, score_slope_*, score_share_* and score_entry_*: forward-mode differentiation with respect to x,
-// and to elements of operands; which entry of a table it reads.
+// and to elements of operands; which entry of a table it reads. score_value and score_of_value -> score_value_*.
 #include <array>
 #include <optional>
 
@@ -107,6 +107,43 @@ struct Sites {
   llvm::MapVector<mlir::Value, Seeds> values;
 };
 
+// What the score reads with a gradient that is a sum over all pairs, operand by operand.
+using SitesOfOperands = llvm::MapVector<llvm::StringRef, Sites>;
+
+bool is_site(hstu::ReadOp read) {
+  return read.getDifferentiable() && !read.is_of(sequence_kind().name) && !read.is_of(pair_kind().name) &&
+         !read.is_of(row_kind().name);
+}
+
+SitesOfOperands find_sites(mlir::func::FuncOp score) {
+  SitesOfOperands found;
+  for (hstu::ReadOp read : score.getOps<hstu::ReadOp>()) {
+    if (!is_site(read)) continue;
+    Sites& sites = found[read.getOperand()];
+    sites.of_table = read.is_of(table_kind().name);
+    sites.entries = read.getEntries();
+    sites.values[sites.of_table ? read.getPosition() : mlir::Value()].push_back(read.getValue());
+  }
+  return found;
+}
+
+// The derivative of `rest` with respect to its last argument, the value, and those of `value` with respect to what it
+// reads. Nothing where `rest` reads with a gradient, too.
+mlir::LogicalResult differentiate_value(mlir::func::FuncOp value, mlir::func::FuncOp rest) {
+  const SitesOfOperands all = find_sites(value);
+  if (all.empty() || !find_sites(rest).empty()) return mlir::success();
+  if (failed(differentiate(rest, kValueSlope, {rest.getArguments().back()}, false))) return mlir::failure();
+  for (const auto& [operand, sites] : all) {
+    size_t site = 0;
+    for (const auto& [position, seeds] : sites.values) {
+      if (failed(differentiate(value, value_share(operand, site), seeds, false))) return mlir::failure();
+      if (sites.of_table) find_entry(value, value_entry(operand, site), position, sites.entries);
+      ++site;
+    }
+  }
+  return mlir::success();
+}
+
 struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir::ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
   llvm::StringRef getArgument() const final { return "hstu-differentiate"; }
@@ -120,19 +157,12 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
     if (failed(differentiate(score, kScoreGrad, {score.getArgument(0)}, true))) return signalPassFailure();
     // Values read of each operand at the pair's row, and at its column; of a sequence and a pair, all are of the row.
     llvm::MapVector<llvm::StringRef, std::array<Seeds, 2>> reads;
-    llvm::MapVector<llvm::StringRef, Sites> others;
+    const SitesOfOperands others = find_sites(score);
     const mlir::Value row = score.getArgument(1), column = score.getArgument(2);
     for (hstu::ReadOp read : score.getOps<hstu::ReadOp>()) {
-      if (!read.getDifferentiable()) continue;
+      if (!read.getDifferentiable() || is_site(read)) continue;
       if (read.is_of(sequence_kind().name) || read.is_of(pair_kind().name)) {
         reads[read.getOperand()][0].push_back(read.getValue());
-        continue;
-      }
-      if (!read.is_of(row_kind().name)) {
-        Sites& sites = others[read.getOperand()];
-        sites.of_table = read.is_of(table_kind().name);
-        sites.entries = read.getEntries();
-        sites.values[sites.of_table ? read.getPosition() : mlir::Value()].push_back(read.getValue());
         continue;
       }
       if (read.getPosition() != row && read.getPosition() != column) {
@@ -166,6 +196,9 @@ struct Differentiate : mlir::PassWrapper<Differentiate, mlir::OperationPass<mlir
         ++site;
       }
     }
+    auto value = getOperation().lookupSymbol<mlir::func::FuncOp>(kScoreValue);
+    auto rest = getOperation().lookupSymbol<mlir::func::FuncOp>(kScoreOfValue);
+    if (value && rest && failed(differentiate_value(value, rest))) return signalPassFailure();
   }
 };
 

@@ -22,6 +22,11 @@ struct Score {
   bool adds;
 };
 
+struct OwnScore {
+  const char *operands, *text;
+  bool shares;
+};
+
 Json instance(const char* score) {
   // Every operand is read: those that do not matter, in a term without sites.
   const std::string text = std::string(score) + " + 0.0 * (ts[row] - ts[col]) * gate[row] * near[row - col]";
@@ -50,6 +55,33 @@ TEST(SiteShare, TextAndIrAgree) {
     ASSERT_TRUE(run_passes(*module, Direction::kBackward).ok());
     EXPECT_EQ(module->lookupSymbol(kScoreGradX) != nullptr, adds);
     EXPECT_EQ(module->lookupSymbol(score_share("w", 0)) != nullptr, adds);
+  }
+}
+
+// Sites in what heads share, and nowhere else: kernels are printed from the IR's functions where the text says so.
+TEST(SiteShare, TextAndIrAgreeOnWhatHeadsShare) {
+  const OwnScore scores[] = {
+      {"ts: row(int64), w: table(9, grad), gain: scalar(grad)",
+       "silu(x + w[row - col] + gain * pow(1.0 + abs(ts[row] - ts[col]), -0.5))", true},
+      {"ts: row(int64), w: table(9, grad)", "silu(x) * head + w[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)]",
+       true},
+      // One of them is not.
+      {"ts: row(int64), w: table(9, grad), gain: scalar(grad)",
+       "silu(x + w[int(log(1.0 + abs(ts[row + 1] - ts[col])) / 0.301)]) * gain", false},
+      // The head decides.
+      {"ts: row(int64), w: table(9, grad), gain: scalar(grad)",
+       "silu(x + w[head] + pow(1.0 + abs(ts[row] - ts[col]), -gain))", false},
+      // Too little to share.
+      {"gain: scalar(grad)", "silu(x + 0.5 * gain)", false},
+  };
+  for (const auto& [operands, text, shares] : scores) {
+    SCOPED_TRACE(text);
+    const OpSpecPtr spec = make_spec(with(base(), {{"dtype", "bf16"}, {"operands", operands}, {"score", text}}));
+    EXPECT_EQ(static_cast<const AttentionSpec&>(*spec).shares_sites(), shares);
+    const auto context = make_context();
+    Module module = build_module(*context, *spec).value();
+    ASSERT_TRUE(run_passes(*module, Direction::kBackward).ok());
+    EXPECT_EQ(module->lookupSymbol(kValueSlope) != nullptr, shares);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/own_mask.h"
 #include "compiler/spec/operators/hstu_attention/own_score.h"
+#include "compiler/spec/operators/hstu_attention/score_sites.h"
 #include "compiler/spec/sequence_arguments.h"
 #include "compiler/spec/sequence_rows.h"
 
@@ -101,8 +102,11 @@ void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction directi
 AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
     : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {
   mask_reads_ = reading_mask_of(params_).has_value();
-  if (!mask_reads_) return;
+  const bool has_sites = std::ranges::any_of(operands_, &Operand::has_sites);
+  if (!mask_reads_ && !has_sites) return;
   const Result<Expression> score = parse_score(params_);
+  shares_sites_ = has_sites && score.ok() && sites_are_shared(*score, operands_);
+  if (!mask_reads_) return;
   for (Operand& operand : operands_) operand.by_score = !operand.is_own() || score->depends_on(operand.name);
 }
 

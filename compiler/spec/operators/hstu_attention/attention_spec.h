@@ -32,6 +32,7 @@ class AttentionSpec : public OpSpec {
   // contexts beside the number of its targets.
   bool knows_sequence() const;
   bool mask_reads() const { return mask_reads_; }  // whether the mask reads operands
+  bool shares_sites() const { return shares_sites_; }  // sites_are_shared() of score_sites.h
   bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
   Family family() const override { return Family::kAttention; }
@@ -52,7 +53,7 @@ class AttentionSpec : public OpSpec {
   HstuAttentionParams params_;
   QueryRows query_rows_;
   std::vector<Operand> operands_;
-  bool mask_reads_ = false;
+  bool mask_reads_ = false, shares_sites_ = false;
 };
 
 }  // namespace hstujit

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/spec/operators/hstu_attention/shared_value.h"
+
 namespace hstujit {
 
 namespace {
@@ -16,6 +18,11 @@ bool is_site(const Expression& score, const Expression::Node& node, const std::v
   return node.op == Operator::kRead && std::ranges::any_of(operands, [&](const Operand& operand) {
            return operand.has_sites() && operand.name == name_of(score, node);
          });
+}
+
+bool has_sites(const Expression& score, const std::vector<Operand>& operands) {
+  return std::ranges::any_of(score.nodes(),
+                             [&](const Expression::Node& node) { return is_site(score, node, operands); });
 }
 
 }  // namespace
@@ -66,6 +73,11 @@ bool site_entries_read(const Expression& score, const std::vector<Operand>& oper
     reads[i] = operand_reads || node.op == Operator::kRead;
   }
   return false;
+}
+
+bool sites_are_shared(const Expression& score, const std::vector<Operand>& operands) {
+  const std::optional<SplitScore> split = split_score(score, operands);
+  return split && has_sites(split->value, operands) && !has_sites(split->rest, operands);
 }
 
 }  // namespace hstujit

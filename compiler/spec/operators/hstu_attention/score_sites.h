@@ -17,4 +17,8 @@ bool sites_add_to_x(const Expression& score, const std::vector<Operand>& operand
 // Whether the entry of such a table follows from what the score reads elsewhere, such as times of rows.
 bool site_entries_read(const Expression& score, const std::vector<Operand>& operands);
 
+// Whether all that it reads there is in the part that heads share (shared_value.h): kernels then add up over the heads
+// what that part's derivative is multiplied by, before they look at what is read.
+bool sites_are_shared(const Expression& score, const std::vector<Operand>& operands);
+
 }  // namespace hstujit

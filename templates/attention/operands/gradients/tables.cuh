@@ -58,6 +58,30 @@ class SiteSums {
     const u32 valid = fragment.valid(sequence_, full);
 #endif
     const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+#ifdef ScoreValueSites
+    Terms terms;
+    if (tile.head == 0) {
+      clear_terms(terms);
+      find_values(fragment);
+    } else {
+      get_head_sums(terms);
+    }
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
+        const float slope =
+            score_value_slope(scores[0][j][e], values_[j][e], at, params_) * of_half(factors, e / 2);
+        terms[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+      }
+    }
+    if (tile.head == Spec::kHeads - 1) {
+      ScoreValueSites::for_each_site([&](auto site) { add_shared<decltype(site)>(terms, fragment, scores); });
+    } else {
+      set_head_sums(terms);
+    }
+#else
     const auto add_slopes = [&](auto of, Terms& sums) {
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
@@ -76,9 +100,7 @@ class SiteSums {
       Terms terms;
       tile.head == 0 ? clear_terms(terms) : get_head_sums(terms);
       add_slopes(head_sum, terms);
-#pragma unroll
-      for (int j = 0; j < kFragments; ++j)
-        head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
+      set_head_sums(terms);
     });
     ScoreSites::for_each_site([&](auto site) {
       using Site = decltype(site);
@@ -97,6 +119,7 @@ class SiteSums {
       get_head_sums(terms);
       add_to_table<decltype(site)>(terms, fragment, tile.head, scores);
     });
+#endif
   }
 
  private:
@@ -117,6 +140,45 @@ class SiteSums {
     }
   }
 
+#ifdef ScoreValueSites
+  // The part of the score that all heads share, for this thread's pairs.
+  __device__ __forceinline__ void find_values(const Fragment<Spec>& fragment) {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+      Fragment<Spec> own = fragment;
+      make_unknown(own);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        values_[j][e] = score_value(0.0f, [=] { return own.pair(j, e, sequence_, 0); }, params_);
+    }
+  }
+
+  // What a site adds: the sums over the heads times its share in the value. Where a sum is 0 the share is not looked
+  // at: pairs that nobody sees may read what is infinite.
+  template <class Site>
+  __device__ __forceinline__ void add_shared(const Terms& sums, const Fragment<Spec>& fragment, const Scores& scores) {
+    Terms terms;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+      Fragment<Spec> own = fragment;
+      if constexpr (!Site::kShareIsOne) make_unknown(own);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        terms[j][e] = sums[j][e];
+        if constexpr (!Site::kShareIsOne) {
+          const float share = Site::share(0.0f, [=] { return own.pair(j, e, sequence_, 0); }, params_);
+          terms[j][e] = sums[j][e] == 0.0f ? 0.0f : sums[j][e] * share;
+        }
+      }
+    }
+    if constexpr (Site::kOfTable) {
+      add_to_table<Site>(terms, fragment, 0, scores);
+    } else {
+      add_to_element(terms, Site::kFirst - ScoreSites::kTables);
+    }
+  }
+
+#endif
   // This thread's sums over the heads of a tile.
   __device__ __forceinline__ float4& head_sums(int j) const { return memory_.head_sums[j * kThreads + threadIdx.x]; }
 
@@ -129,6 +191,12 @@ class SiteSums {
       terms[j][2] = sums.z;
       terms[j][3] = sums.w;
     }
+  }
+
+  __device__ __forceinline__ void set_head_sums(const Terms& terms) const {
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j)
+      head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
   }
 
   template <class Site>
@@ -146,7 +214,11 @@ class SiteSums {
         operand_gradients::make_unknown(entries[j][e]);
       }
     }
+#ifdef ScoreValueSites
+    scatter_.add(terms, entries, memory_.tables + Site::kFirst);
+#else
     scatter_.add(terms, entries, memory_.tables + Site::kFirst + head / Site::kGroup * Site::kEntries);
+#endif
   }
 
   // To the warp's sum of an element that is in no table.
@@ -169,6 +241,9 @@ class SiteSums {
   Sequence sequence_;
   int row0_, column_, end_;  // of the columns that the rows see
   int head_;
+#ifdef ScoreValueSites
+  Terms values_;
+#endif
 };
 
 // Stores the gradient of an entry, of an element of a head or of a scalar.

@@ -4,7 +4,7 @@
 
 namespace hstujit {
 
-OperandSums::OperandSums(const std::vector<Operand>& operands) {
+OperandSums::OperandSums(const std::vector<Operand>& operands, bool shared) : sums_heads(shared) {
   for (const Operand& operand : operands) {
     if (!operand.has_sites() || operand.kind != &table_kind()) continue;
     parts.push_back({&operand, tables, operand.entries, std::max<int64_t>(operand.heads, 1)});

@@ -20,7 +20,8 @@ struct OperandSums {
   int64_t most_entries = 0;        // of a table
   bool sums_heads = false;         // some table is the same for all heads: terms may be added up over these first
 
-  explicit OperandSums(const std::vector<Operand>& operands);
+  // `shared`: AttentionSpec::shares_sites(); then all are added up over the heads first.
+  explicit OperandSums(const std::vector<Operand>& operands, bool shared = false);
   int64_t count() const { return tables + others; }
 
   // Bytes of shared memory of a CTA that adds them up (templates/attention/operands/gradients/tables.cuh).
