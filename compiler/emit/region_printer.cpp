@@ -216,6 +216,13 @@ CExpression RegionPrinter::read_of_mask(hstu::ReadOp op) {
   return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }
 
+// Whether the operand's row is that of the pair, or of its column.
+bool is_of_pair(hstu::ReadOp op) {
+  const auto position = mlir::dyn_cast<mlir::BlockArgument>(op.getPosition());
+  constexpr unsigned kRow = 1, kColumn = 2;
+  return op.is_of(row_kind().name) && position && (position.getArgNumber() == kRow || position.getArgNumber() == kColumn);
+}
+
 // <kind>_element of templates/attention/operands/<kind>.cuh. The type of 16-bit floats is an argument of its own.
 CExpression RegionPrinter::read(hstu::ReadOp op) {
   if (!of_pairs_) return read_of_mask(op);
@@ -237,7 +244,7 @@ CExpression RegionPrinter::read(hstu::ReadOp op) {
     arguments.push_back({op.getByHead() ? name + "_row_stride" : "1"});
   if (op.is_of(table_kind().name)) arguments.push_back({fmt::to_string(op.getEntries())});
   if (!op.is_of(scalar_kind().name) && !op.is_of(sequence_kind().name)) arguments.push_back(operand(*op, 0));
-  const CExpression element = call(op.getKind().str() + "_element", arguments);
+  const CExpression element = call((is_of_pair(op) ? "own_" : "") + op.getKind().str() + "_element", arguments);
   return op.getDtype().isInteger(32) ? call("static_cast<i64>", {element}) : element;
 }
 

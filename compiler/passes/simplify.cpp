@@ -4,6 +4,7 @@
 #include "compiler/ir/region_functions.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -147,6 +148,15 @@ LogicalResult negations(arith::SubIOp op, PatternRewriter& rewriter) {
   return mlir::failure();
 }
 
+// The magnitude of an integer, as a real number: that of the number, which takes no instruction of its own.
+LogicalResult magnitude_of_real(arith::SIToFPOp op, PatternRewriter& rewriter) {
+  auto magnitude = op.getIn().getDefiningOp<mlir::math::AbsIOp>();
+  if (!magnitude) return mlir::failure();
+  const Value real = arith::SIToFPOp::create(rewriter, op.getLoc(), op.getType(), magnitude.getOperand());
+  rewriter.replaceOpWithNewOp<mlir::math::AbsFOp>(op, real);
+  return mlir::success();
+}
+
 bool is_real_constant(Value value) { return mlir::matchPattern(value, mlir::m_Constant()); }
 
 // (x * alpha) * constant -> x * (alpha * constant): the factor does not depend on x and is hoisted out of the loops.
@@ -204,7 +214,7 @@ struct Simplify : mlir::PassWrapper<Simplify, mlir::OperationPass<mlir::ModuleOp
       name.getCanonicalizationPatterns(patterns, context);
     }
     patterns.add(move_terms).add(decide_compare).add(select_of_bools).add(negations);
-    patterns.add(hoist_factor).add(constant_to_right).add(gather_uniform);
+    patterns.add(magnitude_of_real).add(hoist_factor).add(constant_to_right).add(gather_uniform);
     patterns.add(absorb<arith::AndIOp, arith::OrIOp>).add(absorb<arith::OrIOp, arith::AndIOp>);
     patterns.add(nested_extremes<arith::MaxSIOp, arith::MinSIOp>).add(nested_extremes<arith::MinSIOp, arith::MaxSIOp>);
     // Users write expressions: none that these patterns turn around and around may take memory without end.

@@ -7,6 +7,7 @@
 #include "attention/operands/intervals.cuh"     // where kAttnFunc
 #include "attention/operands/pair_element.cuh"  // where pair_element
 #include "attention/operands/row.cuh"           // where row_element
+#include "attention/operands/row.cuh"           // where own_row_element
 #include "attention/operands/scalar.cuh"        // where scalar_element
 #include "attention/operands/sequence.cuh"      // where sequence_element
 #include "attention/operands/table.cuh"         // where table_element
