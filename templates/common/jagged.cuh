@@ -125,6 +125,7 @@ struct Sequence {
   i64 query_start;
 #ifdef kAttnFunc
   const IntervalBounds* bounds;  // of its Q tiles, where a kernel reads them (attention/operands/interval_bounds.cuh)
+  const IntervalBounds* groups;  // the same of groups of Q tiles
 #endif
 };
 

@@ -23,27 +23,80 @@ __device__ __forceinline__ const IntervalBounds* q_tile_bounds(const Sequence& s
   return sequence.bounds + row0 / Config::kBlockN * (Spec::kAttnFuncHeads * kIntervals);
 }
 
+// The same of groups of Q tiles, so that a tile of columns need not ask all Q tiles of a long sequence.
+constexpr int kQTilesOfGroup = 8;
+
+template <class Spec, class Config, class Params>
+__device__ __forceinline__ IntervalBounds* group_bounds_of(const Params& params, const Sequence& sequence, int index,
+                                                           int group, int row0) {
+  constexpr int kRows = kQTilesOfGroup * Config::kBlockN;
+  const i64 place = sequence.start / kRows + index + row0 / kRows;
+  return reinterpret_cast<IntervalBounds*>(params.interval_groups) +
+         (place * Spec::kAttnFuncHeads + group) * kIntervals;
+}
+
+// Finds where a tile of columns may see Q tiles, 32 at a time, by the bounds of their groups. One whole warp.
+template <class Config>
+class SeenQTiles {
+ public:
+  // Whether it may see some of the 32 Q tiles from `row0` on, or has one that sees nothing, which counts to the tile of
+  // its own rows. Called for row 0 first, and then in order.
+  __device__ __forceinline__ bool some(const Sequence& sequence, int column0, int row0) {
+    constexpr int kRows = kQTilesOfGroup * Config::kBlockN, kAsked = 32 * kRows, kTogether = 32 / kQTilesOfGroup;
+    if (row0 % kAsked == 0) {
+      const int own = row0 + static_cast<int>(threadIdx.x) % 32 * kRows, column_end = column0 + Config::kBlockM;
+      bool seen = own < column_end && column0 < own + kRows;
+      if (own < sequence.rows) {
+        const IntervalBounds* const bounds = sequence.groups + own / kRows * (Spec::kAttnFuncHeads * kIntervals);
+#pragma unroll 1
+        for (int i = 0; i < kIntervals; ++i)
+          seen = seen || (bounds[i].first_begin < column_end && column0 < bounds[i].last_end);
+      }
+      seen_ = __ballot_sync(~0u, seen);
+    }
+    return seen_ >> row0 % kAsked / kRows & ((1u << kTogether) - 1);
+  }
+
+ private:
+  u32 seen_ = 0;  // bit i: the i-th group of those asked last
+};
+
 }  // namespace sm90::backward
 
-// A warp has a Q tile of a sequence and head of attn_func. Comes before attention_gradients() of the template.
+// A CTA has a group of Q tiles of a sequence and head of attn_func, a warp each. Comes before attention_gradients() of
+// the template.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
-  constexpr int kTiles = 4;  // of a CTA, as the grid has it
-  const u32 chunks = ceil_div(params.max_query_rows, kTiles * Config::kBlockN), place = blockIdx.x / chunks;
-  const int group = static_cast<int>(place % Spec::kAttnFuncHeads);
+  using namespace sm90::backward;
+  constexpr int kRows = kQTilesOfGroup * Config::kBlockN;
+  __shared__ IntervalBounds of_tiles[kQTilesOfGroup];
+  const u32 groups = ceil_div(params.max_query_rows, kRows), place = blockIdx.x / groups;
+  const int head = static_cast<int>(place % Spec::kAttnFuncHeads);
   const int index = static_cast<int>(place / Spec::kAttnFuncHeads);
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
-  const int tile = static_cast<int>(blockIdx.x % chunks) * kTiles + static_cast<int>(threadIdx.x) / 32;
-  const int row0 = tile * Config::kBlockN;
-  if (row0 >= sequence.rows) return;
-  const RowIntervals intervals = intervals_of<Spec>(params, sequence, group * (Spec::kHeads / Spec::kAttnFuncHeads));
-  IntervalBounds* const bounds = sm90::backward::bounds_of<Spec, Config>(params, sequence, index, group, row0);
-  const int row_end = min(row0 + Config::kBlockN, sequence.rows);
+  const int group_row0 = static_cast<int>(blockIdx.x % groups) * kRows;
+  if (group_row0 >= sequence.rows) return;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int row0 = group_row0 + warp * Config::kBlockN, row_end = min(row0 + Config::kBlockN, sequence.rows);
+  const RowIntervals intervals = intervals_of<Spec>(params, sequence, head * (Spec::kHeads / Spec::kAttnFuncHeads));
+  IntervalBounds* const bounds = bounds_of<Spec, Config>(params, sequence, index, head, row0);
+  IntervalBounds* const of_group = group_bounds_of<Spec, Config>(params, sequence, index, head, group_row0);
   for (int i = 0; i < kIntervals; ++i) {
     IntervalBounds found;
-    for (int row = row0 + static_cast<int>(threadIdx.x) % 32; row < row_end; row += 32)
+    for (int row = row0 + lane; row < row_end; row += 32)
       found.add(row_interval(row, 2 * i, sequence.rows, intervals));
     found.reduce();
-    if (threadIdx.x % 32 == 0) bounds[i] = found;
+    if (lane == 0) {
+      of_tiles[warp] = found;
+      if (row0 < sequence.rows) bounds[i] = found;
+    }
+    __syncthreads();
+    if (warp == 0) {
+      IntervalBounds all;
+      if (lane < kQTilesOfGroup) all = of_tiles[lane];
+      all.reduce();
+      if (lane == 0) of_group[i] = all;
+    }
+    __syncthreads();
   }
 }

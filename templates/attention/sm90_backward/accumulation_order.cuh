@@ -81,6 +81,9 @@ class FixedOrderTiles : public MovingTileWalk<Config, FixedOrderTiles<Config, Vi
 
   __device__ __forceinline__ void classify() {
     for (; first_row_ < sequence_.rows; first_row_ += 32 * Config::kBlockN) {
+#ifdef kAttnFunc
+      if (!seen_.some(sequence_, column0_, first_row_)) continue;
+#endif
       const int row0 = first_row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN,
                 tile = column0_ / Config::kBlockM;
       Contributors contributors = {-1, 0};
@@ -116,16 +119,30 @@ class FixedOrderTiles : public MovingTileWalk<Config, FixedOrderTiles<Config, Vi
 
   // Value after the tile before this one, among the tiles that have the Q tile.
   __device__ __forceinline__ u32 value_before(int tile, int first, int row0) const {
+#ifdef kAttnFunc
+    // The first one within the bounds of an interval.
+    const IntervalBounds* const bounds = q_tile_bounds<Config>(sequence_, row0);
+    int before = first;
+#pragma unroll 1
+    for (int i = 0; i < kIntervals; ++i) {
+      const int next = max(tile + 1, bounds[i].first_begin / Config::kBlockM);
+      if (next * Config::kBlockM < bounds[i].last_end) before = min(before, next);
+    }
+#else
     int before = tile + 1;
     while (before < first && (mask_flags<Config, View>(sequence_, before * Config::kBlockM, row0, sequence_.rows) &
                               kVisibleFlags<Config>) == 0) {
       ++before;
     }
+#endif
     return value_after(before, ceil_div(sequence_.rows, Config::kBlockM));
   }
 
   const Sequence& sequence_;
   const int column0_;
+#ifdef kAttnFunc
+  SeenQTiles<Config> seen_;
+#endif
   u32 semaphore_value_ = 0;  // of the Q tile of this lane
 };
 

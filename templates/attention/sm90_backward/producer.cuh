@@ -54,9 +54,12 @@ struct ColumnsView {
           first, min(first + kWarpgroupRows, sequence_.rows) - 1, [&](int i) { return bounds[i]; }, full, visible);
     }
 
+    __device__ __forceinline__ bool may_see(int first_row) { return seen_.some(sequence_, column0_, first_row); }
+
    private:
     const Sequence& sequence_;
     const int column0_;
+    SeenQTiles<Config> seen_;
   };
 
 #endif
@@ -100,8 +103,9 @@ class Producer {
     while (schedule.next(tile, sequence)) {
 #ifdef kAttnFunc
       sequence.targets = intervals_of<Spec>(params_, sequence, tile.head);
-      sequence.bounds = bounds_of<Spec, Config>(params_, sequence, tile.sequence,
-                                                tile.head / (Spec::kHeads / Spec::kAttnFuncHeads), 0);
+      const int group = tile.head / (Spec::kHeads / Spec::kAttnFuncHeads);
+      sequence.bounds = bounds_of<Spec, Config>(params_, sequence, tile.sequence, group, 0);
+      sequence.groups = group_bounds_of<Spec, Config>(params_, sequence, tile.sequence, group, 0);
 #endif
       const int first = tile.index * Config::kBlockM;
       typename MovingTilesOf<Config, kRole>::type moving_tiles(sequence, first,

@@ -15,6 +15,8 @@ struct RowsView {
   struct Bounds : RowTileBounds<Config::kConsumers, kWarpgroupRows> {
     __device__ __forceinline__ Bounds(const Sequence& sequence, int row0)
         : RowTileBounds<Config::kConsumers, kWarpgroupRows>(row0, sequence.rows, sequence.targets) {}
+
+    static __device__ __forceinline__ bool may_see(int) { return true; }
   };
 #else
   static __device__ __forceinline__ void range(int r0, int r1, const Sequence& sequence, int& begin, int& end) {
@@ -117,6 +119,7 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
     for (; first_row_ < column_end_; first_row_ += 32 * Config::kBlockN) {
       const int first_column = first_row_ + static_cast<int>(threadIdx.x % 32) * Config::kBlockN;
 #ifdef kAttnFunc
+      if (!bounds_.may_see(first_row_)) continue;
       flags_ = mask_flags<Config>(bounds_, first_column, column_end_);
 #else
       flags_ = mask_flags<Config, View>(sequence_, row0_, first_column, column_end_);
@@ -145,7 +148,7 @@ class VisibleTiles : public MovingTileWalk<Config, VisibleTiles<Config, View>> {
   }
 
 #ifdef kAttnFunc
-  const typename View::template Bounds<Config> bounds_;
+  typename View::template Bounds<Config> bounds_;
 #else
   const Sequence& sequence_;
   const int row0_;

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kTileSize = 64;
 constexpr int kThreads = 128;
 constexpr int kSumThreads = 256;
+constexpr int kQTilesOfGroup = 8;  // as in interval_bounds.cuh
 
 // Left to itself, the compiler spills for the sake of a third CTA.
 constexpr int kResidentBlocks = 2;
@@ -42,7 +43,7 @@ class Kernels {
         device_(device),
         params_(spec.params()),
         signature_(spec.signature(Direction::kBackward)),
-        sums_(spec.operands()),
+        sums_(spec.operands(), spec.shares_sites()),
         found_(found),
         plan_(plan) {}
 
@@ -188,12 +189,18 @@ void add_interval_bounds(const AttentionSpec& spec, int64_t q_tile_rows, LaunchP
   move_behind_another(plan);
   const Signature signature = spec.signature(Direction::kBackward);
   const int64_t heads = spec.params().attn_func_heads, intervals = (spec.params().attn_func + 1) / 2;
+  const int64_t group_rows = kQTilesOfGroup * q_tile_rows;
+  plan.threads = kQTilesOfGroup * 32;
   plan.grid = {batch_factor(signature), constant_factor(heads),
-               scalar_factor(find_argument(signature, "max_seq_len"), q_tile_rows * kThreads / 32)};
-  // One region behind the other: each sequence may begin within a Q tile.
+               scalar_factor(find_argument(signature, "max_seq_len"), group_rows)};
   const GridFactor bytes = constant_factor(heads * intervals * 4 * static_cast<int64_t>(sizeof(int32_t)));
-  add_workspace_region("interval_bounds", "int*", {{size_factor(signature, "q", q_tile_rows), bytes}, false}, plan);
-  plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), bytes}, false});
+  const auto add_region = [&](const char* name, int64_t rows) {
+    // One region behind the other: each sequence may begin within a Q tile, or a group.
+    add_workspace_region(name, "int*", {{size_factor(signature, "q", rows), bytes}, false}, plan);
+    plan.workspace.regions.push_back({{size_factor(signature, "seq_offsets"), bytes}, false});
+  };
+  add_region("interval_bounds", q_tile_rows);
+  add_region("interval_groups", group_rows);
 }
 
 void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, const FoundOtherwise& found,
@@ -202,7 +209,7 @@ void add_gradient_kernels(const AttentionSpec& spec, const DeviceSpec& device, c
 }
 
 std::vector<Rejection> gradient_rejections(const AttentionSpec& spec, const DeviceSpec& device) {
-  const OperandSums sums(spec.operands());
+  const OperandSums sums(spec.operands(), spec.shares_sites());
   if (sums.count() == 0 || sums.shared_bytes() <= device.shared_memory) return {};
   return {{"operand",
            fmt::format("the score's operands with gradients have {} elements, and the longest table {} "
