@@ -47,6 +47,13 @@ const Scores kScores = {
     {"fuxi_alpha_latent", [](const PresetPair& p) { return silu_of(p.x); }},
     {"fuxi_alpha_position", [](const PresetPair& p) { return p.real("pos_w", p.col - p.row + 211 - 1); }},
     {"fuxi_alpha_time", [](const PresetPair& p) { return p.real("ts_w", bucket_of(p)); }},
+    {"fuxi_beta_position", [](const PresetPair& p) { return p.real("pos_w", p.col - p.row + 211 - 1); }},
+    {"fuxi_beta_time",
+     [](const PresetPair& p) {
+       const int64_t next = p.time(std::min(p.row + 1, p.n - 1));
+       const double age = std::max(static_cast<double>(next - p.time(p.col)), 0.0);
+       return p.real("a", 0) * std::pow(age + 1, -p.real("b", 0));
+     }},
     {"fuxi_gamma",
      [](const PresetPair& p) {
        const double age = std::abs(static_cast<double>(p.time(p.row) - p.time(p.col)));
