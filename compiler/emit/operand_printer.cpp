@@ -103,7 +103,8 @@ class SitePrinter {
   std::string print_site(const OperandSums::Part& part, size_t site) {
     const std::string slope = score_slope(part.operand->name, site), entry = score_entry(part.operand->name, site);
     const bool of_table = part.operand->kind == &table_kind();
-    const bool summed = !spec_.shares_sites() && of_table && part.operand->heads == 0 && !knows_head(function(entry)) && is_head_sum(slope);
+    const bool summed = !spec_.shares_sites() && of_table && part.operand->heads == 0 && !knows_head(function(entry)) &&
+                        is_head_sum(slope);
     const std::string name = fmt::format("ScoreSite_{}_{}", part.operand->name, site);
     (summed ? summed_sites_ : sites_).push_back(name);
     std::string text = fmt::format(
@@ -130,7 +131,8 @@ class SitePrinter {
         const bool of_table = part.operand->kind == &table_kind();
         sites.push_back(fmt::format("ScoreValueSite_{}_{}", part.operand->name, site));
         text += fmt::format(
-            "struct {} {{\n  static constexpr bool kOfTable = {}, kShareIsOne = {};\n  static constexpr int kFirst = {};\n",
+            "struct {} {{\n  static constexpr bool kOfTable = {}, kShareIsOne = {};\n  static constexpr int kFirst = "
+            "{};\n",
             sites.back(), of_table, returns_one(function(share)), part.first);
         text += slope_function("share", share);
         if (of_table) text += region_member("int", "entry", value_entry(part.operand->name, site));

@@ -220,7 +220,8 @@ CExpression RegionPrinter::read_of_mask(hstu::ReadOp op) {
 bool is_of_pair(hstu::ReadOp op) {
   const auto position = mlir::dyn_cast<mlir::BlockArgument>(op.getPosition());
   constexpr unsigned kRow = 1, kColumn = 2;
-  return op.is_of(row_kind().name) && position && (position.getArgNumber() == kRow || position.getArgNumber() == kColumn);
+  return op.is_of(row_kind().name) && position &&
+         (position.getArgNumber() == kRow || position.getArgNumber() == kColumn);
 }
 
 // <kind>_element of templates/attention/operands/<kind>.cuh. The type of 16-bit floats is an argument of its own.

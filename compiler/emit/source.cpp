@@ -23,8 +23,8 @@ namespace hstujit {
 namespace {
 
 // Order of printing.
-constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns, kMaskRows,
-                                                kMaskRowBits, kMaskColumnBits, kScore,       kScoreGrad,
+constexpr llvm::StringLiteral kRegionOrder[] = {kMaskValid,   kMaskTile,       kMaskColumns,  kMaskRows,
+                                                kMaskRowBits, kMaskColumnBits, kScore,        kScoreGrad,
                                                 kScoreGradX,  kScoreValue,     kScoreOfValue, kValueSlope};
 
 std::string header(const OpSpec& spec, Direction direction, const KernelConfig& config, const DeviceSpec& device) {

@@ -60,8 +60,9 @@ std::string score_entry(llvm::StringRef operand, size_t site);
 // score_sites.h).
 std::string score_share(llvm::StringRef operand, size_t site);
 
-// Where all sites are in score_value (sites_are_shared() of score_sites.h): the name of the derivative of score_of_value
-// with respect to the value, and of each site, counted anew in score_value, the derivative of the value and the entry.
+// Where all sites are in score_value (sites_are_shared() of score_sites.h): the name of the derivative of
+// score_of_value with respect to the value, and of each site, counted anew in score_value, the derivative of the value
+// and the entry.
 inline constexpr llvm::StringLiteral kValueSlope = "score_value_slope";
 inline constexpr llvm::StringLiteral kValueSite = "score_value_site";  // what the names of the others begin with
 std::string value_share(llvm::StringRef operand, size_t site);

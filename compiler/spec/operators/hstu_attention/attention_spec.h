@@ -31,7 +31,7 @@ class AttentionSpec : public OpSpec {
   // Whether kernels know a sequence by its number in the batch, and whether they have that or the number of its
   // contexts beside the number of its targets.
   bool knows_sequence() const;
-  bool mask_reads() const { return mask_reads_; }  // whether the mask reads operands
+  bool mask_reads() const { return mask_reads_; }      // whether the mask reads operands
   bool shares_sites() const { return shares_sites_; }  // sites_are_shared() of score_sites.h
   bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
