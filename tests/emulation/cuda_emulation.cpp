@@ -1,9 +1,7 @@
 #include "tests/emulation/cuda_emulation.h"
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
-#include <csetjmp>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -14,13 +12,10 @@
 #include <vector>
 
 #include "tests/emulation/halves.h"
+#include "tests/emulation/stacks.h"
 
 #undef shared_bytes
 #undef static_bytes
-
-// The function itself: with _FORTIFY_SOURCE its name is one that takes a jump between stacks, by which coroutines are
-// switched, for a mistake, also where the macro is undefined behind a precompiled header.
-extern "C" [[noreturn]] void jump_between_stacks(jmp_buf place, int value) __asm__("_longjmp");
 
 namespace emulation {
 
@@ -56,12 +51,9 @@ struct Warp {
   std::vector<unsigned char> given, taken;
 };
 
-// Entered by its context, then left and entered again by jumps: swapcontext() makes system calls, and would be half of
-// the time of all tests.
 struct Thread {
-  ucontext_t context;
-  jmp_buf place;
-  bool entered = false;
+  Place place;
+  bool entered = false;  // has something on its stack
   std::function<bool()> ready;
   std::deque<std::vector<Copy>> groups;
   std::vector<Copy> uncommitted;
@@ -115,7 +107,7 @@ struct ClusterState {
   std::vector<std::function<void()>> events;
   unsigned alive = 0;  // threads
   bool in_thread = false;
-  jmp_buf scheduler;
+  Place scheduler;
   const std::function<void()>* kernel = nullptr;
   std::string failure;
 };
@@ -126,9 +118,7 @@ Thread& self() { return state.threads[thread_number]; }
 Wait& own_wait() { return state.waits[thread_number]; }
 Block& own_block() { return state.blocks[block_rank]; }
 
-void yield() {
-  if (_setjmp(self().place) == 0) jump_between_stacks(state.scheduler, 1);
-}
+void yield() { switch_stacks(self().place, state.scheduler); }
 
 // Whether that was the last one to come.
 bool arrive_at(Meeting& meeting, unsigned members) {
@@ -177,15 +167,8 @@ void check_memory() {
 }
 
 // One that a failure has left somewhere in a kernel begins anew.
-void start_thread(Thread& thread, Wait& wait, size_t number) {
-  if (!wait.done) {
-    thread.entered = false;
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = stack_of(number);
-    thread.context.uc_stack.ss_size = kStack - number % kStackColours * kColourBytes;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, thread_main, 0);
-  }
+void start_thread(Thread& thread, Wait& wait) {
+  if (!wait.done) thread.entered = false;
   wait = {};
   thread.ready = nullptr;
   thread.groups.clear();
@@ -212,7 +195,7 @@ void start_cluster(const Grid& grid) {
   reset_hopper();
   state.alive = static_cast<unsigned>(state.threads.size());
   state.failure.clear();
-  for (size_t i = 0; i < state.threads.size(); ++i) start_thread(state.threads[i], state.waits[i], i);
+  for (size_t i = 0; i < state.threads.size(); ++i) start_thread(state.threads[i], state.waits[i]);
 }
 
 void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
@@ -224,10 +207,11 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   static_memory = block_memory + dynamic_bytes(grid);
   state.in_thread = true;
   Thread& thread = state.threads[number];
-  if (_setjmp(state.scheduler) == 0) {
-    if (thread.entered) jump_between_stacks(thread.place, 1);
+  if (thread.entered) {
+    switch_stacks(state.scheduler, thread.place);
+  } else {
     thread.entered = true;
-    setcontext(&thread.context);
+    begin_stack(state.scheduler, stack_of(number), kStack - number % kStackColours * kColourBytes, thread_main);
   }
   state.in_thread = false;
 }
