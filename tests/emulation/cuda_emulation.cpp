@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/emulation/halves.h"
+#include "tests/emulation/parts.h"
 #include "tests/emulation/stacks.h"
 
 #undef shared_bytes
@@ -62,7 +63,8 @@ struct Thread {
 // Whether a thread may run: apart from the rest of it, since the scheduler asks for all threads in every turn.
 struct Wait {
   bool done = false;
-  bool asks = false;  // its `ready`
+  bool asks = false;   // its `ready`
+  unsigned turns = 0;  // of the others, before its own
   const Meeting* at = nullptr;
   unsigned generation = 0;  // of the meeting, that it waits for
 
@@ -216,20 +218,27 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   state.in_thread = false;
 }
 
-// The threads that may run now, in any order.
-void choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
+// The threads that may run now, in any order. Whether there are some that pause.
+bool choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
   chosen.clear();
+  bool paused = false;
   for (unsigned i = 0; i < state.waits.size(); ++i) {
-    if (!state.waits[i].done && state.waits[i].is_over()) chosen.push_back(i);
+    Wait& wait = state.waits[i];
+    if (wait.turns > 0) {
+      --wait.turns;
+      paused = true;
+    } else if (!wait.done && wait.is_over()) {
+      chosen.push_back(i);
+    }
   }
   std::shuffle(chosen.begin(), chosen.end(), random);
+  return paused;
 }
 
 void run_cluster(const Grid& grid, unsigned first_block, std::mt19937& random) {
   std::vector<unsigned> chosen;
   while (state.alive > 0) {
-    choose_threads(chosen, random);
-    bool progress = false;
+    bool progress = choose_threads(chosen, random);
     for (const unsigned i : chosen) {
       if (state.waits[i].asks && !state.threads[i].ready()) continue;
       run_thread(i, grid, first_block);
@@ -266,6 +275,13 @@ void wait_until(std::function<bool()> ready) {
 }
 
 void pause() { yield(); }
+
+void pause_for(unsigned turns) {
+  own_wait().turns = turns - 1;
+  yield();
+}
+
+size_t own_bytes() { return own_block().declared; }
 
 void later(std::function<void()> event) { state.events.push_back(std::move(event)); }
 
