@@ -140,8 +140,9 @@ struct Descriptor {
 
 constexpr unsigned kDepth = 16;
 
-// Elements of two rows of a, or of two columns of b: each is one of two of the four sums, in whose order they are here.
-using Lines = double[kDepth][4];
+// Numbers of two columns of b, which registers hold while they are added up.
+using Pair = double __attribute__((vector_size(16)));
+Pair twice(double value) { return Pair{value, value}; }
 
 template <bool kBf16>
 class Product {
@@ -149,7 +150,7 @@ class Product {
   explicit Product(const Pending& pending) : pending_(pending), p_(pending.product), b_(p_.b) {}
 
   void evaluate() const {
-    Lines a, b;
+    Pair a[2][kDepth], b[kDepth];  // of a an element of two rows, twice
     if (p_.a_in_registers) {
       a_of_registers(a);
     } else {
@@ -158,31 +159,30 @@ class Product {
     for (unsigned eight = 0; eight < static_cast<unsigned>(p_.n) / 8; ++eight) {
       columns(eight * 8 + 2 * (thread_index.x % 4), b);
       float* const places = p_.sums + eight * 4;
-      double sums[4];
-      for (unsigned i = 0; i < 4; ++i) sums[i] = p_.accumulate ? places[i] : 0;
+      Pair first{}, second{};  // sums of both rows
+      if (p_.accumulate) first = Pair{places[0], places[1]}, second = Pair{places[2], places[3]};
       for (unsigned k = 0; k < kDepth; ++k) {
-        for (unsigned i = 0; i < 4; ++i) sums[i] += a[k][i] * b[k][i];
+        first += a[0][k] * b[k];
+        second += a[1][k] * b[k];
       }
-      for (unsigned i = 0; i < 4; ++i) places[i] = static_cast<float>(sums[i]);
+      places[0] = static_cast<float>(first[0]);
+      places[1] = static_cast<float>(first[1]);
+      places[2] = static_cast<float>(second[0]);
+      places[3] = static_cast<float>(second[1]);
     }
   }
 
  private:
-  static void put_row(Lines& a, unsigned k, unsigned half, double value) {
-    a[k][2 * half] = a[k][2 * half + 1] = value;
-  }
-  static void put_column(Lines& b, unsigned k, unsigned i, double value) { b[k][i] = b[k][2 + i] = value; }
-
-  void a_of_registers(Lines& a) const {
+  void a_of_registers(Pair (&a)[2][kDepth]) const {
     for (unsigned k = 0; k < kDepth; ++k) {
       for (unsigned half = 0; half < 2; ++half) {
         const unsigned word = pending_.quad[k % 8 / 2][k / 8 * 2 + half];
-        put_row(a, k, half, number_(static_cast<uint16_t>(word >> (k % 2 * 16))));
+        a[half][k] = twice(number_(static_cast<uint16_t>(word >> (k % 2 * 16))));
       }
     }
   }
 
-  void a_of_memory(Lines& a) const {
+  void a_of_memory(Pair (&a)[2][kDepth]) const {
     const Descriptor operand(p_.a);
     const unsigned thread = thread_index.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
     for (unsigned half = 0; half < 2; ++half) {
@@ -190,21 +190,21 @@ class Product {
       for (unsigned k = 0; k < kDepth && p_.a_transposed; ++k) {
         uint16_t bits = 0;
         memory_.read(&bits, operand.column(m, k), sizeof(bits));
-        put_row(a, k, half, number_(bits));
+        a[half][k] = twice(number_(bits));
       }
-      if (!p_.a_transposed) read_line(operand, m, [&](unsigned k, double value) { put_row(a, k, half, value); });
+      if (!p_.a_transposed) read_line(operand, m, [&](unsigned k, double value) { a[half][k] = twice(value); });
     }
   }
 
   // Columns n and n + 1 of b; n is even.
-  void columns(unsigned n, Lines& b) const {
+  void columns(unsigned n, Pair (&b)[kDepth]) const {
     for (unsigned k = 0; k < kDepth && p_.b_transposed; ++k) {
       uint16_t bits[2];
       memory_.read(bits, b_.column(n, k), sizeof(bits));
-      for (unsigned i = 0; i < 2; ++i) put_column(b, k, i, number_(bits[i]));
+      b[k] = Pair{number_(bits[0]), number_(bits[1])};
     }
     for (unsigned i = 0; i < 2 && !p_.b_transposed; ++i) {
-      read_line(b_, n + i, [&](unsigned k, double value) { put_column(b, k, i, value); });
+      read_line(b_, n + i, [&](unsigned k, double value) { b[k][i] = value; });
     }
   }
 
