@@ -365,41 +365,30 @@ void wait_copies(size_t pending) {
 
 namespace {
 
-using hstujit::DataType;
-
-float from_16bit(DataType type, u32 bits) {
-  return emulation::from_half(type == DataType::kBf16, static_cast<uint16_t>(bits));
-}
-
 struct Operands {
   u32 a[4], b[2];
 };
 
 // c += a b, with kElements values of k in a word's place: two of 16 bits, or one of 32.
-template <int kElements, class Element>
+template <unsigned kElements, class Element>
 void multiply(float (&c)[4], const Operands& mine, const Element& element) {
   const Operands* lanes = emulation::exchange(mine);
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  // Two rows of a, two columns of b.
-  constexpr int kDepth = 2 * 4 * kElements;
-  double a[2][kDepth], b[2][kDepth];
-  for (int i = 0; i < 2; ++i) {
-    for (int k = 0; k < kDepth; ++k) {
-      const int half = k / kElements / 4, lane = k / kElements % 4, part = k % kElements;
-      a[i][k] = element(lanes[4 * g + lane].a[2 * half + i], part);
-      b[i][k] = element(lanes[4 * (2 * t + i) + lane].b[half], part);
-    }
+  const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  constexpr unsigned kDepth = 2 * 4 * kElements;
+  emulation::Pair a[2][kDepth], b[kDepth];
+  for (unsigned k = 0; k < kDepth; ++k) {
+    const unsigned half = k / kElements / 4, lane = k / kElements % 4, part = k % kElements;
+    for (unsigned i = 0; i < 2; ++i) a[i][k] = emulation::twice(element(lanes[4 * g + lane].a[2 * half + i], part));
+    b[k] = emulation::Pair{element(lanes[8 * t + lane].b[half], part), element(lanes[8 * t + 4 + lane].b[half], part)};
   }
-  for (int i = 0; i < 4; ++i) {
-    double sum = c[i];
-    for (int k = 0; k < kDepth; ++k) sum += a[i / 2][k] * b[i % 2][k];
-    c[i] = static_cast<float>(sum);
-  }
+  emulation::multiply(a, b, /*accumulate=*/true, c);
 }
 
-void multiply_16bit(DataType type, float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+template <bool kBf16>
+void multiply_16bit(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  const emulation::Halves<kBf16> number;
   multiply<2>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
-              [&](u32 word, int part) { return from_16bit(type, word >> (16 * part) & 0xffff); });
+              [&](u32 word, unsigned part) { return number(static_cast<uint16_t>(word >> (16 * part))); });
 }
 
 void load_matrices(u32* words, int count, u32 address, bool transposed) {
@@ -452,14 +441,10 @@ void ldmatrix_x4(u32 (&words)[4], u32 address) { load_matrices(words, 4, address
 void ldmatrix_x4_trans(u32 (&words)[4], u32 address) { load_matrices(words, 4, address, true); }
 void ldmatrix_x2_trans(u32 (&words)[2], u32 address) { load_matrices(words, 2, address, true); }
 
-void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply_16bit(DataType::kBf16, c, a, b0, b1);
-}
-void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply_16bit(DataType::kFp16, c, a, b0, b1);
-}
+void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { multiply_16bit<true>(c, a, b0, b1); }
+void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { multiply_16bit<false>(c, a, b0, b1); }
 // The low bits are cut off, as tensor cores do.
 void mma_m16n8k8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   multiply<1>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
-              [](u32 word, int) { return std::bit_cast<float>(word & ~0x1fffu); });
+              [](u32 word, unsigned) { return std::bit_cast<float>(word & ~0x1fffu); });
 }

@@ -1,4 +1,4 @@
-// Elements of 16 bits as numbers, in the loops that emulated products spend their time in.
+// Elements of 16 bits as numbers, and sums of their products: the loops that emulated products spend their time in.
 #pragma once
 
 #include <array>
@@ -31,5 +31,25 @@ struct Halves {
 };
 
 inline float from_half(bool bf16, uint16_t bits) { return bf16 ? Halves<true>()(bits) : Halves<false>()(bits); }
+
+// Numbers of two columns, in one register.
+using Pair = double __attribute__((vector_size(16)));
+inline Pair twice(double value) { return Pair{value, value}; }
+
+// Sums of two rows of a, whose elements are there twice, with two columns of b: two of the first row, two of the
+// second.
+template <unsigned kDepth>
+void multiply(const Pair (&a)[2][kDepth], const Pair (&b)[kDepth], bool accumulate, float* sums) {
+  Pair first{}, second{};
+  if (accumulate) first = Pair{sums[0], sums[1]}, second = Pair{sums[2], sums[3]};
+  for (unsigned k = 0; k < kDepth; ++k) {
+    first += a[0][k] * b[k];
+    second += a[1][k] * b[k];
+  }
+  sums[0] = static_cast<float>(first[0]);
+  sums[1] = static_cast<float>(first[1]);
+  sums[2] = static_cast<float>(second[0]);
+  sums[3] = static_cast<float>(second[1]);
+}
 
 }  // namespace emulation

@@ -140,17 +140,13 @@ struct Descriptor {
 
 constexpr unsigned kDepth = 16;
 
-// Numbers of two columns of b, which registers hold while they are added up.
-using Pair = double __attribute__((vector_size(16)));
-Pair twice(double value) { return Pair{value, value}; }
-
 template <bool kBf16>
 class Product {
  public:
   explicit Product(const Pending& pending) : pending_(pending), p_(pending.product), b_(p_.b) {}
 
   void evaluate() const {
-    Pair a[2][kDepth], b[kDepth];  // of a an element of two rows, twice
+    Pair a[2][kDepth], b[kDepth];
     if (p_.a_in_registers) {
       a_of_registers(a);
     } else {
@@ -158,17 +154,7 @@ class Product {
     }
     for (unsigned eight = 0; eight < static_cast<unsigned>(p_.n) / 8; ++eight) {
       columns(eight * 8 + 2 * (thread_index.x % 4), b);
-      float* const places = p_.sums + eight * 4;
-      Pair first{}, second{};  // sums of both rows
-      if (p_.accumulate) first = Pair{places[0], places[1]}, second = Pair{places[2], places[3]};
-      for (unsigned k = 0; k < kDepth; ++k) {
-        first += a[0][k] * b[k];
-        second += a[1][k] * b[k];
-      }
-      places[0] = static_cast<float>(first[0]);
-      places[1] = static_cast<float>(first[1]);
-      places[2] = static_cast<float>(second[0]);
-      places[3] = static_cast<float>(second[1]);
+      multiply(a, b, p_.accumulate, p_.sums + eight * 4);
     }
   }
 
