@@ -118,13 +118,15 @@ class Case {
   // Against the reference, with guard rows and gaps between rows, and twice in different orders, which give the same
   // bits where the kernel promises it.
   void check() const {
-    HostCall call = this->call(/*row_padding=*/16), again = this->call(/*row_padding=*/16);
+    HostCall call = this->call(/*row_padding=*/16);
     call.add_rows(3);
-    again.add_rows(3);
+    HostCall again = call;
     launch(call, 1);
     launch(again, 2);
     EXPECT_EQ(call.mistakes(), "");
-    EXPECT_EQ(again.mistakes(), "");
+    if (!deterministic_) {
+      EXPECT_EQ(again.mistakes(), "");
+    }
     for (const std::string& name : outputs_) {
       if (deterministic_) {
         EXPECT_EQ(call.bytes(name), again.bytes(name)) << name;

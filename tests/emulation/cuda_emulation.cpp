@@ -1,9 +1,7 @@
 #include "tests/emulation/cuda_emulation.h"
 
 #include <sys/mman.h>
-#include <ucontext.h>
 
-#include <csetjmp>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -14,13 +12,11 @@
 #include <vector>
 
 #include "tests/emulation/halves.h"
+#include "tests/emulation/parts.h"
+#include "tests/emulation/stacks.h"
 
 #undef shared_bytes
 #undef static_bytes
-
-// The function itself: with _FORTIFY_SOURCE its name is one that takes a jump between stacks, by which coroutines are
-// switched, for a mistake, also where the macro is undefined behind a precompiled header.
-extern "C" [[noreturn]] void jump_between_stacks(jmp_buf place, int value) __asm__("_longjmp");
 
 namespace emulation {
 
@@ -56,12 +52,9 @@ struct Warp {
   std::vector<unsigned char> given, taken;
 };
 
-// Entered by its context, then left and entered again by jumps: swapcontext() makes system calls, and would be half of
-// the time of all tests.
 struct Thread {
-  ucontext_t context;
-  jmp_buf place;
-  bool entered = false;
+  Place place;
+  bool entered = false;  // has something on its stack
   std::function<bool()> ready;
   std::deque<std::vector<Copy>> groups;
   std::vector<Copy> uncommitted;
@@ -70,7 +63,8 @@ struct Thread {
 // Whether a thread may run: apart from the rest of it, since the scheduler asks for all threads in every turn.
 struct Wait {
   bool done = false;
-  bool asks = false;  // its `ready`
+  bool asks = false;   // its `ready`
+  unsigned turns = 0;  // of the others, before its own
   const Meeting* at = nullptr;
   unsigned generation = 0;  // of the meeting, that it waits for
 
@@ -115,7 +109,7 @@ struct ClusterState {
   std::vector<std::function<void()>> events;
   unsigned alive = 0;  // threads
   bool in_thread = false;
-  jmp_buf scheduler;
+  Place scheduler;
   const std::function<void()>* kernel = nullptr;
   std::string failure;
 };
@@ -126,9 +120,7 @@ Thread& self() { return state.threads[thread_number]; }
 Wait& own_wait() { return state.waits[thread_number]; }
 Block& own_block() { return state.blocks[block_rank]; }
 
-void yield() {
-  if (_setjmp(self().place) == 0) jump_between_stacks(state.scheduler, 1);
-}
+void yield() { switch_stacks(self().place, state.scheduler); }
 
 // Whether that was the last one to come.
 bool arrive_at(Meeting& meeting, unsigned members) {
@@ -177,15 +169,8 @@ void check_memory() {
 }
 
 // One that a failure has left somewhere in a kernel begins anew.
-void start_thread(Thread& thread, Wait& wait, size_t number) {
-  if (!wait.done) {
-    thread.entered = false;
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = stack_of(number);
-    thread.context.uc_stack.ss_size = kStack - number % kStackColours * kColourBytes;
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, thread_main, 0);
-  }
+void start_thread(Thread& thread, Wait& wait) {
+  if (!wait.done) thread.entered = false;
   wait = {};
   thread.ready = nullptr;
   thread.groups.clear();
@@ -212,7 +197,7 @@ void start_cluster(const Grid& grid) {
   reset_hopper();
   state.alive = static_cast<unsigned>(state.threads.size());
   state.failure.clear();
-  for (size_t i = 0; i < state.threads.size(); ++i) start_thread(state.threads[i], state.waits[i], i);
+  for (size_t i = 0; i < state.threads.size(); ++i) start_thread(state.threads[i], state.waits[i]);
 }
 
 void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
@@ -224,28 +209,36 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   static_memory = block_memory + dynamic_bytes(grid);
   state.in_thread = true;
   Thread& thread = state.threads[number];
-  if (_setjmp(state.scheduler) == 0) {
-    if (thread.entered) jump_between_stacks(thread.place, 1);
+  if (thread.entered) {
+    switch_stacks(state.scheduler, thread.place);
+  } else {
     thread.entered = true;
-    setcontext(&thread.context);
+    begin_stack(state.scheduler, stack_of(number), kStack - number % kStackColours * kColourBytes, thread_main);
   }
   state.in_thread = false;
 }
 
-// The threads that may run now, in any order.
-void choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
+// The threads that may run now, in any order. Whether there are some that pause.
+bool choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
   chosen.clear();
+  bool paused = false;
   for (unsigned i = 0; i < state.waits.size(); ++i) {
-    if (!state.waits[i].done && state.waits[i].is_over()) chosen.push_back(i);
+    Wait& wait = state.waits[i];
+    if (wait.turns > 0) {
+      --wait.turns;
+      paused = true;
+    } else if (!wait.done && wait.is_over()) {
+      chosen.push_back(i);
+    }
   }
   std::shuffle(chosen.begin(), chosen.end(), random);
+  return paused;
 }
 
 void run_cluster(const Grid& grid, unsigned first_block, std::mt19937& random) {
   std::vector<unsigned> chosen;
   while (state.alive > 0) {
-    choose_threads(chosen, random);
-    bool progress = false;
+    bool progress = choose_threads(chosen, random);
     for (const unsigned i : chosen) {
       if (state.waits[i].asks && !state.threads[i].ready()) continue;
       run_thread(i, grid, first_block);
@@ -282,6 +275,13 @@ void wait_until(std::function<bool()> ready) {
 }
 
 void pause() { yield(); }
+
+void pause_for(unsigned turns) {
+  own_wait().turns = turns - 1;
+  yield();
+}
+
+size_t own_bytes() { return own_block().declared; }
 
 void later(std::function<void()> event) { state.events.push_back(std::move(event)); }
 
@@ -365,41 +365,30 @@ void wait_copies(size_t pending) {
 
 namespace {
 
-using hstujit::DataType;
-
-float from_16bit(DataType type, u32 bits) {
-  return emulation::from_half(type == DataType::kBf16, static_cast<uint16_t>(bits));
-}
-
 struct Operands {
   u32 a[4], b[2];
 };
 
 // c += a b, with kElements values of k in a word's place: two of 16 bits, or one of 32.
-template <int kElements, class Element>
+template <unsigned kElements, class Element>
 void multiply(float (&c)[4], const Operands& mine, const Element& element) {
   const Operands* lanes = emulation::exchange(mine);
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  // Two rows of a, two columns of b.
-  constexpr int kDepth = 2 * 4 * kElements;
-  double a[2][kDepth], b[2][kDepth];
-  for (int i = 0; i < 2; ++i) {
-    for (int k = 0; k < kDepth; ++k) {
-      const int half = k / kElements / 4, lane = k / kElements % 4, part = k % kElements;
-      a[i][k] = element(lanes[4 * g + lane].a[2 * half + i], part);
-      b[i][k] = element(lanes[4 * (2 * t + i) + lane].b[half], part);
-    }
+  const unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  constexpr unsigned kDepth = 2 * 4 * kElements;
+  emulation::Pair a[2][kDepth], b[kDepth];
+  for (unsigned k = 0; k < kDepth; ++k) {
+    const unsigned half = k / kElements / 4, lane = k / kElements % 4, part = k % kElements;
+    for (unsigned i = 0; i < 2; ++i) a[i][k] = emulation::twice(element(lanes[4 * g + lane].a[2 * half + i], part));
+    b[k] = emulation::Pair{element(lanes[8 * t + lane].b[half], part), element(lanes[8 * t + 4 + lane].b[half], part)};
   }
-  for (int i = 0; i < 4; ++i) {
-    double sum = c[i];
-    for (int k = 0; k < kDepth; ++k) sum += a[i / 2][k] * b[i % 2][k];
-    c[i] = static_cast<float>(sum);
-  }
+  emulation::multiply(a, b, /*accumulate=*/true, c);
 }
 
-void multiply_16bit(DataType type, float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+template <bool kBf16>
+void multiply_16bit(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  const emulation::Halves<kBf16> number;
   multiply<2>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
-              [&](u32 word, int part) { return from_16bit(type, word >> (16 * part) & 0xffff); });
+              [&](u32 word, unsigned part) { return number(static_cast<uint16_t>(word >> (16 * part))); });
 }
 
 void load_matrices(u32* words, int count, u32 address, bool transposed) {
@@ -452,14 +441,10 @@ void ldmatrix_x4(u32 (&words)[4], u32 address) { load_matrices(words, 4, address
 void ldmatrix_x4_trans(u32 (&words)[4], u32 address) { load_matrices(words, 4, address, true); }
 void ldmatrix_x2_trans(u32 (&words)[2], u32 address) { load_matrices(words, 2, address, true); }
 
-void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply_16bit(DataType::kBf16, c, a, b0, b1);
-}
-void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  multiply_16bit(DataType::kFp16, c, a, b0, b1);
-}
+void mma_m16n8k16_bf16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { multiply_16bit<true>(c, a, b0, b1); }
+void mma_m16n8k16_f16(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) { multiply_16bit<false>(c, a, b0, b1); }
 // The low bits are cut off, as tensor cores do.
 void mma_m16n8k8_tf32(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   multiply<1>(c, {{a[0], a[1], a[2], a[3]}, {b0, b1}},
-              [](u32 word, int) { return std::bit_cast<float>(word & ~0x1fffu); });
+              [](u32 word, unsigned) { return std::bit_cast<float>(word & ~0x1fffu); });
 }

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "tests/emulation/halves.h"
+#include "tests/emulation/parts.h"
 #include "tests/emulation/tensor_map.h"
 
 namespace emulation {
@@ -37,10 +39,29 @@ struct Pending {
 };
 
 std::map<unsigned, Barrier> barriers;
-std::map<unsigned, std::deque<std::vector<Pending>>> groups;  // of a thread
-std::map<unsigned, std::vector<Pending>> uncommitted;
-std::map<unsigned, std::deque<std::vector<Store>>> store_groups;
-std::map<unsigned, std::vector<Store>> stores;  // uncommitted
+
+// What a thread has begun.
+template <class Item>
+struct Begun {
+  std::deque<std::vector<Item>> groups;
+  std::vector<Item> uncommitted;
+
+  void commit() {
+    groups.push_back(std::move(uncommitted));
+    uncommitted.clear();
+  }
+};
+using Products = Begun<Pending>;
+using Stores = Begun<Store>;
+std::vector<std::unique_ptr<Products>> products;  // of each thread; null where it has none
+std::map<unsigned, Stores> stores;
+
+Products& own_products() {
+  if (products.size() <= thread_number) products.resize(thread_number + 1);
+  std::unique_ptr<Products>& own = products[thread_number];
+  if (own == nullptr) own = std::make_unique<Products>();
+  return *own;
+}
 
 Barrier& barrier_of_cluster(unsigned address) {
   cluster_at(address, 8);
@@ -87,14 +108,21 @@ void for_box(const EmulatedTensorMap& map, unsigned shared, int column, int head
   }
 }
 
-double element_at(bool bf16, unsigned address) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, shared_at(address, 2), 2);
-  return from_half(bf16, bits);
-}
-
 // The swizzle moves 16 bytes together.
 constexpr unsigned kTogether = 16, kHalvesTogether = kTogether / 2;
+
+// Shared memory of the block whose thread runs, which descriptors have no rank of.
+class OwnMemory {
+ public:
+  void read(void* to, unsigned offset, unsigned bytes) const {
+    if (offset + bytes > bytes_ || offset % bytes != 0) fail("wgmma: wrong address");
+    std::memcpy(to, memory_ + offset, bytes);
+  }
+
+ private:
+  const unsigned char* const memory_ = block_memory;
+  const size_t bytes_ = own_bytes();
+};
 
 struct Descriptor {
   explicit Descriptor(unsigned long long bits)
@@ -102,73 +130,91 @@ struct Descriptor {
     if (bits >> 62 != 1) fail("wgmma: not the 128-byte swizzle");
   }
   // K contiguous: element k of row i.
-  unsigned line(unsigned i, unsigned k) const { return own(start + i / 8 * stride + i % 8 * 128 + k * 2); }
+  unsigned line(unsigned i, unsigned k) const { return swizzled(start + i / 8 * stride + i % 8 * 128 + k * 2); }
   // N contiguous.
   unsigned column(unsigned n, unsigned k) const {
-    return own(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2);
+    return swizzled(start + n / 64 * leading + k / 8 * stride + k % 8 * 128 + n % 64 * 2);
   }
-  // Descriptors have no rank.
-  static unsigned own(unsigned offset) { return swizzled(offset) | block_rank << kRankShift; }
   unsigned start, leading, stride;
 };
 
-// Two rows of a, or two columns of b.
-using Lines = double[16][2];
+constexpr unsigned kDepth = 16;
 
-// Columns n and n + 1 of b; n is even.
-void read_columns(const WarpgroupProduct& p, const Descriptor& b, unsigned n, Lines& columns) {
-  for (unsigned k = 0; k < 16 && p.b_transposed; ++k) {
-    uint16_t bits[2];
-    std::memcpy(bits, shared_at(b.column(n, k), sizeof(bits)), sizeof(bits));
-    for (unsigned i = 0; i < 2; ++i) columns[k][i] = from_half(p.bf16, bits[i]);
-  }
-  for (unsigned i = 0; i < 2 && !p.b_transposed; ++i) {
-    for (unsigned first = 0; first < 16; first += kHalvesTogether) {
-      uint16_t bits[kHalvesTogether];
-      std::memcpy(bits, shared_at(b.line(n + i, first), kTogether), kTogether);
-      for (unsigned k = 0; k < kHalvesTogether; ++k) columns[first + k][i] = from_half(p.bf16, bits[k]);
+template <bool kBf16>
+class Product {
+ public:
+  explicit Product(const Pending& pending) : pending_(pending), p_(pending.product), b_(p_.b) {}
+
+  void evaluate() const {
+    Pair a[2][kDepth], b[kDepth];
+    if (p_.a_in_registers) {
+      a_of_registers(a);
+    } else {
+      a_of_memory(a);
+    }
+    for (unsigned eight = 0; eight < static_cast<unsigned>(p_.n) / 8; ++eight) {
+      columns(eight * 8 + 2 * (thread_index.x % 4), b);
+      multiply(a, b, p_.accumulate, p_.sums + eight * 4);
     }
   }
-}
 
-void evaluate(const Pending& pending) {
-  const WarpgroupProduct& p = pending.product;
-  const unsigned thread = thread_index.x % 128, g = thread % 32 / 4, t = thread % 4, warp = thread / 32;
-  Lines a;
-  for (unsigned half = 0; half < 2; ++half) {
-    for (unsigned k = 0; k < 16; ++k) {
-      if (p.a_in_registers) {
-        const unsigned word = pending.quad[k % 8 / 2][k / 8 * 2 + half];
-        a[k][half] = from_half(p.bf16, static_cast<uint16_t>(word >> (k % 2 * 16)));
-      } else {
-        const unsigned m = warp * 16 + g + half * 8;
-        const Descriptor operand(p.a);
-        a[k][half] = element_at(p.bf16, p.a_transposed ? operand.column(m, k) : operand.line(m, k));
+ private:
+  void a_of_registers(Pair (&a)[2][kDepth]) const {
+    for (unsigned k = 0; k < kDepth; ++k) {
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned word = pending_.quad[k % 8 / 2][k / 8 * 2 + half];
+        a[half][k] = twice(number_(static_cast<uint16_t>(word >> (k % 2 * 16))));
       }
     }
   }
-  const Descriptor b(p.b);
-  for (unsigned eight = 0; eight < static_cast<unsigned>(p.n) / 8; ++eight) {
-    Lines columns;
-    read_columns(p, b, eight * 8 + 2 * t, columns);
-    // A column of b makes the sums of two rows, which are two apart in p.sums.
-    float* const places = p.sums + eight * 4;
-    double sums[4];
-    for (unsigned i = 0; i < 4; ++i) sums[i] = p.accumulate ? places[i] : 0;
-    for (unsigned k = 0; k < 16; ++k) {
-      for (unsigned i = 0; i < 4; ++i) sums[i] += a[k][i / 2] * columns[k][i % 2];
+
+  void a_of_memory(Pair (&a)[2][kDepth]) const {
+    const Descriptor operand(p_.a);
+    const unsigned thread = thread_index.x % 128, row = thread / 32 * 16 + thread % 32 / 4;
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned m = row + half * 8;
+      for (unsigned k = 0; k < kDepth && p_.a_transposed; ++k) {
+        uint16_t bits = 0;
+        memory_.read(&bits, operand.column(m, k), sizeof(bits));
+        a[half][k] = twice(number_(bits));
+      }
+      if (!p_.a_transposed) read_line(operand, m, [&](unsigned k, double value) { a[half][k] = twice(value); });
     }
-    for (unsigned i = 0; i < 4; ++i) places[i] = static_cast<float>(sums[i]);
   }
-}
+
+  // Columns n and n + 1 of b; n is even.
+  void columns(unsigned n, Pair (&b)[kDepth]) const {
+    for (unsigned k = 0; k < kDepth && p_.b_transposed; ++k) {
+      uint16_t bits[2];
+      memory_.read(bits, b_.column(n, k), sizeof(bits));
+      b[k] = Pair{number_(bits[0]), number_(bits[1])};
+    }
+    for (unsigned i = 0; i < 2 && !p_.b_transposed; ++i) {
+      read_line(b_, n + i, [&](unsigned k, double value) { b[k][i] = value; });
+    }
+  }
+
+  template <class Put>
+  void read_line(const Descriptor& operand, unsigned line, const Put& put) const {
+    for (unsigned first = 0; first < kDepth; first += kHalvesTogether) {
+      uint16_t bits[kHalvesTogether];
+      memory_.read(bits, operand.line(line, first), kTogether);
+      for (unsigned k = 0; k < kHalvesTogether; ++k) put(first + k, number_(bits[k]));
+    }
+  }
+
+  const Pending& pending_;
+  const WarpgroupProduct& p_;
+  const Descriptor b_;
+  const OwnMemory memory_;
+  const Halves<kBf16> number_;
+};
 
 }  // namespace
 
 void reset_hopper() {
   barriers.clear();
-  groups.clear();
-  uncommitted.clear();
-  store_groups.clear();
+  products.clear();
   stores.clear();
 }
 
@@ -224,16 +270,13 @@ void load_bytes(unsigned destination, const void* source, unsigned bytes, unsign
 }
 
 void store_box(unsigned source, const void* map, int column, int head, int row) {
-  stores[thread_number].push_back({source, map_of(map), column, head, row});
+  stores[thread_number].uncommitted.push_back({source, map_of(map), column, head, row});
 }
 
-void commit_stores() {
-  store_groups[thread_number].push_back(std::move(stores[thread_number]));
-  stores[thread_number].clear();
-}
+void commit_stores() { stores[thread_number].commit(); }
 
 void finish_stores(size_t pending) {
-  auto& groups = store_groups[thread_number];
+  auto& groups = stores[thread_number].groups;
   for (; groups.size() > pending; groups.pop_front()) {
     for (const Store& store : groups.front()) {
       for_box(store.map, store.source, store.column, store.head, store.row,
@@ -258,22 +301,23 @@ void multiply_async(const WarpgroupProduct& product) {
       for (unsigned i = 0; i < 4; ++i) pending.quad[lane][i] = words.word[i];
     }
   }
-  uncommitted[thread_number].push_back(pending);
+  own_products().uncommitted.push_back(pending);
 }
 
-void commit_products() {
-  groups[thread_number].push_back(std::move(uncommitted[thread_number]));
-  uncommitted[thread_number].clear();
-}
+void commit_products() { own_products().commit(); }
 
 void wait_products(size_t pending) {
-  auto& mine = groups[thread_number];
+  auto& mine = own_products().groups;
   // Products take their time: whoever may write to their operands, will.
-  if (mine.size() > pending) {
-    for (int turn = 0; turn < 8; ++turn) pause();
-  }
+  if (mine.size() > pending) pause_for(8);
   for (; mine.size() > pending; mine.pop_front()) {
-    for (const Pending& product : mine.front()) evaluate(product);
+    for (const Pending& pending : mine.front()) {
+      if (pending.product.bf16) {
+        Product<true>(pending).evaluate();
+      } else {
+        Product<false>(pending).evaluate();
+      }
+    }
   }
 }
 
