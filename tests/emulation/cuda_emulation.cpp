@@ -218,7 +218,7 @@ void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   state.in_thread = false;
 }
 
-// The threads that may run now, in any order. Whether there are some that pause.
+// Chooses the threads that may run now, in any order. Returns whether there are some that pause.
 bool choose_threads(std::vector<unsigned>& chosen, std::mt19937& random) {
   chosen.clear();
   bool paused = false;

@@ -40,7 +40,7 @@ struct Pending {
 
 std::map<unsigned, Barrier> barriers;
 
-// What a thread has begun.
+// Items that a thread has begun.
 template <class Item>
 struct Begun {
   std::deque<std::vector<Item>> groups;

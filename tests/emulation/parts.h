@@ -1,4 +1,4 @@
-// What the parts of the emulation use of one another, and kernels do not.
+// Functions that parts of the emulation call of one another, and kernels do not.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// In a file of its own: a compiler that saw a caller would keep values in registers that another stack's functions use.
+// A file of its own: a compiler that saw a caller would keep values in registers that another stack's functions use.
 #include "tests/emulation/stacks.h"
 
 #include <ucontext.h>

@@ -6,13 +6,13 @@
 
 namespace emulation {
 
-// Where a stack was left.
+// The place where a stack was left.
 using Place = void* [5];
 
 // Leaves this stack at `from`, to go on where another one was left. Returns when this one is switched to.
 void switch_stacks(Place& from, Place& to);
 
-// The same to a stack that has nothing on it yet, and calls `main`, which must not return.
+// Switches to a stack that has nothing on it yet, and calls `main`, which must not return.
 void begin_stack(Place& from, unsigned char* stack, size_t bytes, void (*main)());
 
 }  // namespace emulation
