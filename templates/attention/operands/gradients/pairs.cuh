@@ -33,6 +33,19 @@ class PairSlopes {
     return true;
   }
   __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+#ifdef kDropout
+    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+    const u32 added = valid_ & fragment_.kept(params_, sequence_, kv_tile.head);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
+        const float slope = Slopes::of_row(scores[0][j][e], at, params_) * factor_of(factors, fragment_.row_of(e));
+        sums_[j][e] += added >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+      }
+    }
+#else
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -43,6 +56,7 @@ class PairSlopes {
         sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
       }
     }
+#endif
   }
 
   // Stores the tile in the gradient of sequence `index` of the batch.
