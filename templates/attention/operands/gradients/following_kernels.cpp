@@ -44,6 +44,7 @@ class Kernels {
         signature_(spec.signature(Direction::kBackward)),
         sums_(spec.operands()),
         found_(found),
+        regions_(plan.workspace.regions.size()),
         plan_(plan) {}
 
   void add() {
@@ -128,13 +129,12 @@ class Kernels {
   }
 
   void add_row_sums() {
-    const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
-    if (regions.empty()) {
+    if (regions_ == 0) {
       const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
       add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
     } else {
-      // The last one of the fused kernel has a row of dq for each, and nobody reads it any more.
-      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions.size() - 1));
+      // The last one that the plan came with has a number for each row at least, and nobody reads it any more.
+      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions_ - 1));
     }
   }
 
@@ -144,6 +144,7 @@ class Kernels {
   const Signature signature_;
   const OperandSums sums_;
   const FoundOtherwise found_;
+  const size_t regions_;  // of the workspace, before any is added
   LaunchPlan& plan_;
 };
 
