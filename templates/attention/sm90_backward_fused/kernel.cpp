@@ -85,6 +85,7 @@ struct Sm90BackwardFused {
 std::string site_warps_obstacle(const AttentionSpec& spec) {
   const HstuAttentionParams& params = spec.params();
   if (!std::ranges::any_of(spec.operands(), &Operand::has_sites)) return "the score reads no operand for them";
+  if (params.has_softmax()) return "heads with softmax pass on other numbers than dS";
   // dS has no factor alpha then, which fp16 has no range for.
   if (params.dtype != DataType::kBf16) return fmt::format("dtype is {}, and they take bf16", to_string(params.dtype));
   const Result<Expression> score = parse_score(params);

@@ -129,7 +129,9 @@ class Kernels {
   }
 
   void add_row_sums() {
-    if (regions_ == 0) {
+    // The sums of what heads with softmax read come later, and need what is known of rows.
+    const bool all_read = !params_.has_softmax_score() || sums_.count() == 0;
+    if (regions_ == 0 || !all_read) {
       const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
       add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
     } else {

@@ -52,12 +52,24 @@ class SiteSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, tile.column0, full, visible);
     const Fragment<Spec> fragment(row0_, tile.column0);
-#ifdef kDropout
+#ifdef kSoftmaxScore
+    const PassedOn<Spec, Config, Params> passed_on(params_, sequence_, tile.head, fragment);
+    const u32 valid = fragment.valid(sequence_, full) & passed_on.counting();
+#elifdef kDropoutSoftmax
+    const u32 seen = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
+    const u32 valid = is_softmax_head<Spec>(tile.head) ? 0 : seen;  // softmax reads nothing
+#elifdef kNumSoftmaxHeads
+    const u32 valid = is_softmax_head<Spec>(tile.head) ? 0 : fragment.valid(sequence_, full);  // softmax reads nothing
+#elifdef kDropout
     const u32 valid = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
 #else
     const u32 valid = fragment.valid(sequence_, full);
 #endif
+#ifdef kSoftmaxScore
+    // Factors of rows are in what is passed on.
+#else
     const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+#endif
     const auto add_slopes = [&](auto of, Terms& sums) {
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
@@ -66,8 +78,15 @@ class SiteSums {
         for (int e = 0; e < 4; ++e) {
           if (e % kLoadedTogether == 0) make_unknown(own);
           const auto at = [=] { return own.pair(j, e, sequence_, tile.head); };
+#ifdef kSoftmaxScore
+          // Found anew for each site: no registers are left for a tile's.
+          const float passed = passed_on.of(j, e, scores[0][j][e], gradients[0][j][e], own.row_of(e), at);
+          const float slope = decltype(of)::slope(scores[0][j][e], at, params_);
+          sums[j][e] += valid >> (4 * j + e) & 1 ? passed * slope : 0.0f;
+#else
           const float slope = decltype(of)::slope(scores[0][j][e], at, params_) * of_half(factors, e / 2);
           sums[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+#endif
           operand_gradients::make_unknown(sums[j][e]);
         }
       }
