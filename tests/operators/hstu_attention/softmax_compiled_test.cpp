@@ -58,8 +58,10 @@ TEST_F(CompiledSoftmax, OfMasksAndOperands) {
   bias.rab_heads = 2, bias.attn_scale = "rows";
   HstuAttentionParams exact = with_softmax(DataType::kFp32, 256, false);
   exact.precision = MatmulPrecision::kIeee;
+  HstuAttentionParams intervals = with_softmax(DataType::kBf16, 128, false);
+  intervals.attn_func = 3, intervals.attn_func_heads = 4, intervals.causal = false;
   for (const char* arch : {"sm_90a", "sm_80"}) {
-    for (const HstuAttentionParams& params : {masked, bias, exact}) {
+    for (const HstuAttentionParams& params : {masked, bias, exact, intervals}) {
       for (const Direction direction : {Direction::kForward, Direction::kBackward})
         expect_all_fit(HstuAttentionSpec(params), direction, *known_device(arch));
     }

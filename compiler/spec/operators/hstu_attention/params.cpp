@@ -179,9 +179,6 @@ void check_softmax_heads(const HstuAttentionParams& p, ConfigRules& rules) {
     rules.broken("softmax_score", Json(p.softmax_score),
                  "no head has softmax; allowed: none, or num_softmax_heads above 0 with it");
   }
-  if (p.has_softmax() && p.has_intervals()) {
-    rules.broken("num_softmax_heads", p.num_softmax_heads, "launches take attn_func; allowed: 0, or attn_func of 0");
-  }
 }
 
 }  // namespace

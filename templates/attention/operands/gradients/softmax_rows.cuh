@@ -138,7 +138,12 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const u32 tiles = ceil_div(params.max_query_rows, kTileSize), place = blockIdx.x / tiles;
   const int head = static_cast<int>(place % Spec::kNumSoftmaxHeads);
   const int index = static_cast<int>(place / Spec::kNumSoftmaxHeads);
+#ifdef kAttnFunc
+  Sequence sequence = sequence_of<Spec, Config>(params, index);
+  sequence.targets = intervals_of<Spec>(params, sequence, head);
+#else
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
+#endif
   const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
   if (row0 >= sequence.rows) return;
   SoftmaxSums<Spec, Config, Params> sums(params, sequence, row0, head);
