@@ -84,6 +84,21 @@ Term ExpressionBuilder::read(std::string_view operand, bool real, Term index) {
   return add_node(node);
 }
 
+Term ExpressionBuilder::copy(const Expression& other) {
+  std::vector<Term> copies;
+  for (Expression::Node node : other.nodes()) {
+    for (int& operand : node.operands) {
+      if (operand >= 0) operand = copies[static_cast<size_t>(operand)].node;
+    }
+    if (node.op == Operator::kSymbol || node.op == Operator::kRead) {
+      const Expression::Symbol& symbol = other.symbols()[static_cast<size_t>(node.value)];
+      node.value = declare(symbol.name, symbol.boolean, symbol.real, symbol.wide);
+    }
+    copies.push_back(add_node(node));
+  }
+  return copies[static_cast<size_t>(other.root())];
+}
+
 Expression ExpressionBuilder::finish(Term root) && {
   expression_.root_ = root.node;
   return std::move(expression_);

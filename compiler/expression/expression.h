@@ -143,6 +143,8 @@ class ExpressionBuilder {
   Term call(Function function, Term a, Term b = {});
   // An element of the operand of the name; none where it has no index.
   Term read(std::string_view operand, bool real, Term index);
+  // Copies what the root of another expression is made of; symbols of one name are one.
+  Term copy(const Expression& other);
   // Makes a node of any operator but a constant, a symbol and a call; operands that it has not are Term().
   Term apply(Operator op, Term a, Term b, Term c) { return make(op, a, b, c); }
 

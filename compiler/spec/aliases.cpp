@@ -73,6 +73,7 @@ constexpr Alias kParameterNames[] = {
     {"full_mask", "no_mask bidirectional is_bidirectional"},
     {"score", "activation act act_fn score_fn score_mod activation_fn nonlinearity"},
     {"num_softmax_heads", "softmax_heads num_heads_softmax"},
+    {"softmax_score", "softmax_score_mod softmax_activation"},
     {"rab_heads",
      "bias_heads num_bias_heads rab has_rab bias attn_bias relative_bias relative_attention_bias rel_attn_bias "
      "attention_bias has_attn_bias enable_relative_attention_bias"},

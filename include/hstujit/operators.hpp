@@ -311,6 +311,8 @@ struct CachedStuLayer {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -361,6 +363,7 @@ struct CachedStuLayer {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -498,6 +501,8 @@ struct DeltaHstuAttention {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -534,6 +539,7 @@ struct DeltaHstuAttention {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -616,6 +622,8 @@ struct HstuAttention {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -659,6 +667,7 @@ struct HstuAttention {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -876,6 +885,8 @@ struct HstuPreprocessAndAttention {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -928,6 +939,7 @@ struct HstuPreprocessAndAttention {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1135,6 +1147,8 @@ struct NormAttention {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1179,6 +1193,7 @@ struct NormAttention {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1325,6 +1340,8 @@ struct StuLayer {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1394,6 +1411,7 @@ struct StuLayer {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);
@@ -1473,6 +1491,8 @@ struct StuStack {
   std::string operands = "";
   // so many of the first heads have softmax over the valid columns in place of score and scale; 0 to 1024
   std::int64_t num_softmax_heads = 0;
+  // what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without it x
+  std::string softmax_score = "";
   // launches take a relative bias rab with this many heads, a divisor of heads; 0: none; 0 to 1024
   std::int64_t rab_heads = 0;
   // launches take attn_scale in place of the scale, with a factor for these; none, rows, scalar
@@ -1543,6 +1563,7 @@ struct StuStack {
     text.add("score", score, Score::silu);
     text.add("operands", operands, "");
     text.add("num_softmax_heads", num_softmax_heads, 0);
+    text.add("softmax_score", softmax_score, "");
     text.add("rab_heads", rab_heads, 0);
     text.add("attn_scale", attn_scale, AttnScale::none);
     text.add("drab", drab, true);

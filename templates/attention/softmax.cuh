@@ -2,6 +2,7 @@
 // multiplied by alpha and log2(e), the largest of a row is taken off, and sums are of fp32.
 #pragma once
 #include "common/math.cuh"
+#include "common/regions.cuh"
 
 // The first heads have softmax.
 template <class Spec>
@@ -25,12 +26,20 @@ __device__ __forceinline__ float2 unless_softmax(bool softmax, const float2& fac
 }
 #endif
 
+#ifdef kSoftmaxScore
+// Factor of the score of a pair, behind which weights are powers of two: alpha is in the score.
+template <class Params>
+__device__ __forceinline__ float softmax_scale(const Params&) {
+  return 1.44269504f;
+}
+#else
 // Factor of a product of q and k, behind which weights are powers of two.
 template <class Params>
 __device__ __forceinline__ float softmax_scale(const Params& params) {
   constexpr float kLog2E = 1.44269504f;
   return params.alpha * kLog2E;
 }
+#endif
 
 template <class Config>
 __device__ __forceinline__ float softmax_exp2(float x) {
@@ -113,6 +122,24 @@ class SoftmaxRows {
   const int rows_;
 };
 
+#ifdef kSoftmaxScore
+// P of a pair from its score. At most 1: a tile may have columns past the sequence's end, whose score is anything.
+template <class Config, class Params>
+__device__ __forceinline__ float softmax_weight(float score, const RowStatistics& row, const Params& params) {
+  const float power = score * softmax_scale(params) - row.log2_sum;
+  return softmax_exp2<Config>(power > 0.0f ? 0.0f : power);  // NaN stays
+}
+
+// P and dS, with the factor alpha, of a product of q and k and of dP, where the pair is at().
+template <class Config, class At, class Params>
+__device__ __forceinline__ void softmax_gradient(float product, const RowStatistics& row, const At& at,
+                                                 const Params& params, float& weight, float& gradient) {
+  float y, slope;
+  score_grad(product, at, params, y, slope);
+  weight = softmax_weight<Config>(y, row, params);
+  gradient = weight * (gradient - row.mean) * slope;
+}
+#else
 // P and dS, with the factor alpha, of a product of q and k and of dP. P of a pair is at most 1. A tile may have columns
 // past the sequence's end, which are zero: where S of a row is far below 0 throughout, theirs would be infinite.
 template <class Config, class Params>
@@ -122,3 +149,4 @@ __device__ __forceinline__ void softmax_gradient(float product, const RowStatist
   weight = softmax_exp2<Config>(power > 0.0f ? 0.0f : power);  // NaN stays
   gradient = weight * (gradient - row.mean) * params.alpha;
 }
+#endif

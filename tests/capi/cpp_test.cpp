@@ -153,8 +153,9 @@ void expect_defaults(const Spec& spec) {
     for (const auto& [name, rules] : op["parameters"]["properties"].items()) {
       if (!rules.contains("default") || name == "precision") continue;  // which follows dtype, too
       // A parameter that is written only where it is used.
-      static const std::set<std::string> only_used = {"adds_gradients", "attn_func",         "attn_func_heads", "mask",
-                                                      "num_contexts",   "num_softmax_heads", "operands"};
+      static const std::set<std::string> only_used = {"adds_gradients", "attn_func",    "attn_func_heads",
+                                                      "mask",           "num_contexts", "num_softmax_heads",
+                                                      "operands",       "softmax_score"};
       const bool of_weights = op["op"] == "hstu_attention" && (name == "dropout" || name == "seed_tensor");
       if (of_weights || only_used.contains(name))
         EXPECT_FALSE(full.contains(name));

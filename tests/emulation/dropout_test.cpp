@@ -91,9 +91,11 @@ TEST(EmulatedDropout, GradientsOfWhatTheScoreReads) {
   const Json rows = {{"operands", "w: row(grad), bend: row(heads, grad)"}, {"score", "silu(x * w[row] + bend[col])"}};
   const Json sites = {{"operands", "pos: table(99, grad), slope: head(grad), gain: scalar(grad)"},
                       {"score", "silu(x + pos[col - row + 49] - 0.01 * slope * (row - col) + gain)"}};
+  const Json pairs = {{"operands", "rel: pair(heads, grad)"}, {"score", "silu(x) * rel[row, col]"}};
   for (const Json& mask : {Json::object(), kWindow}) {
     check_backward(with(rows, mask), ampere_tile(32, 2, 16, 2));
     check_backward(with(sites, mask), ampere_tile(32, 2, 16, 2));
+    check_backward(with(pairs, mask), ampere_tile(32, 2, 16, 2));
   }
   check_backward(with(rows, {{"dtype", "fp32"}, {"attn_scale", "rows"}}), ampere_tile(32, 2, 16, 2));
   KernelConfig fused = hopper_tile("sm90_backward_fused", 1, 64, 2, "persistent");

@@ -92,6 +92,23 @@ TEST(EmulatedSoftmax, TwoPassBackward) {
     check({{"rab_heads", 1}, {"attn_scale", scale}}, Direction::kBackward, tile("persistent"));
 }
 
+// Intervals of each head, or of both together.
+TEST(EmulatedSoftmax, Intervals) {
+  for (const Json& changes : {Json{{"attn_func", 3}, {"attn_func_heads", 2}, {"num_softmax_heads", 2}},
+                              Json{{"attn_func", 9}, {"softmax_score", "x * (1.0 + head)"}}}) {
+    check(changes, Direction::kForward, ampere_tile(32, 2, 32, 2));
+    check(changes, Direction::kForward, hopper_tile("sm90_forward", 2, 64, 2, "persistent"));
+    check(changes, Direction::kBackward, ampere_tile(32, 2, 16, 2));
+    check(with(changes, {{"op", "delta_hstu_attention"}, {"jagged_queries", true}}), Direction::kForward,
+          hopper_tile("sm90_forward", 1, 64, 2));
+  }
+  check({{"attn_func", 3}, {"rab_heads", 1}, {"attn_scale", "rows"}, {"dropout", true}}, Direction::kBackward,
+        ampere_tile(32, 2, 16, 2));
+  check(
+      {{"attn_func", 3}, {"operands", "t: row(grad), by: table(99, grad)"}, {"softmax_score", "x * t[col] + by[col]"}},
+      Direction::kBackward, ampere_tile(32, 2, 16, 2));
+}
+
 KernelConfig fused(int64_t consumers, int64_t stages, const char* schedule, int64_t blocks_per_sm = 1) {
   return hopper_tile("sm90_backward_fused", consumers, 64, stages, schedule, blocks_per_sm);
 }
@@ -164,6 +181,12 @@ TEST(EmulatedSoftmax, OtherConfigsAreRefused) {
   packed.attention().pack_sequences = split.attention().split_kv = true;
   EXPECT_THAT(refused(Direction::kForward, packed), testing::HasSubstr("rows of packed tiles have no softmax"));
   EXPECT_THAT(refused(Direction::kForward, split), testing::HasSubstr("split_kv true; allowed: false"));
+  const OpSpecPtr intervals = make_spec(with(base(), {{"num_softmax_heads", 1}, {"attn_func", 3}}));
+  for (const KernelConfig& config :
+       {fused(2, 2, "persistent"), hopper_tile("sm90_backward_twopass", 1, 64, 2, "persistent")}) {
+    EXPECT_THAT(emit_kernel(*intervals, Direction::kBackward, config, *known_device("sm_90a")).status().message(),
+                testing::HasSubstr("attn_func 3 with num_softmax_heads 1; allowed: one of them"));
+  }
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ def instance(draw, number):
         result["attn_scale"] = draw.choice(["rows", "scalar"])
     if "attn_func" in parameters and "rab_heads" not in result and "attn_scale" not in result:
         result["attn_func_heads"] = draw.choice([1, heads])
-    if "attn_func" not in parameters and draw.randrange(6) == 0:
+    if draw.randrange(6) == 0:
         result["num_softmax_heads"] = draw.randint(1, heads)
     if way != "delta" and draw.randrange(6) == 0:
         result["dropout"], result["seed_tensor"] = True, draw.randrange(2) == 0

@@ -133,7 +133,7 @@ def bias_instances():
 
 def softmax_instances():
     """With softmax in the first head and in both, on their own, with a bias and factors, and of the last rows."""
-    for mask in (name for name in BIAS_MASKS if "attn_func" not in MASKS[name]):
+    for mask in BIAS_MASKS:
         for kind, type_parameters in TYPES.items():
             for heads in (1, 2):
                 softmax = {**MASKS[mask], **type_parameters, "num_softmax_heads": heads}

@@ -27,6 +27,15 @@ OWN_OPERANDS = {  # what a score that users write reads, and the score
     "day": ("ts: row(int32), w: table(7, fp16, grad)", "silu(x) + w[(ts[row] - ts[col]) // 24 % 7]"),
     "constants": ("ts: row(int64), w: table(40), c: table(9, int32)", "silu(x * w[c[row % 9]]) + 0.001 * (ts[row] - ts[col])"),
 }
+SOFTMAX_SCORES = {  # what heads with softmax normalise, with what it reads
+    "cap": ("", "8.0 * tanh(x / 8.0)"),
+    "alibi": ("", "x - (row - col) * pow(2.0, -8.0 * (head + 1) / heads)"),
+    "slopes": ("slope: head(grad), gain: scalar(grad)", "gain * x - 0.01 * slope * (row - col)"),
+    "positions": ("pos_w: table(2047, heads, grad)", "x + pos_w[col - row + 1023]"),
+    "rows": ("gate: row(heads, grad), shift: row(bf16, grad), ts: row(int64)", "x * gate[col] + shift[row] - shift[col] - 0.001 * abs(ts[row] - ts[col])"),
+    "sequences": ("own: sequence(grad), low: sequence(bf16, grad)", "x * own + 0.02 * low * (row - col)"),
+    "pairs": ("near: pair(bf16, heads, grad), each: pair(grad)", "x * each[row, col] + near[row, col]"),
+}
 SMOOTH = (
     "silu({})", "sigmoid({})", "tanh({})", "gelu({})", "sin({})", "cos({})", "exp(-abs({}))", "log(1.25 + abs({}))",
     "log2(2.5 + abs({}))", "sqrt(0.5 + abs({}))", "pow(0.75 + abs({}), 1.5)", "pow(tanh({}), 3)",
@@ -94,10 +103,19 @@ def score_instances(seed=1, count=120):
 
     def say(text, score):
         read = {"operands": OPERANDS} if text.reads_operands else {}
-        return {"score": score, **read, **text.draw.choice(others)}
+        fields = {"score": score, **read, **text.draw.choice(others)}
+        if text.draw.random() < 0.3:
+            fields |= {"num_softmax_heads": text.draw.choice((1, 2)), "softmax_score": score}
+        return fields
 
     yield from matrix_texts.written_instances("score", SCORES)
     for name, (operands, score) in OWN_OPERANDS.items():
         yield from matrix_texts.written_instances("score", {f"of_{name}": score}, operands=operands)
+    for name, (operands, score) in SOFTMAX_SCORES.items():
+        for heads in (1, 2):
+            read = {"operands": operands} if operands else {}
+            yield from matrix_texts.written_instances("softmax_score", {f"{name}_{heads}": score}, num_softmax_heads=heads, **read)
+        if operands:  # read beside softmax, too
+            yield from matrix_texts.written_instances("score", {f"beside_{name}": f"silu({score})"}, num_softmax_heads=1, operands=operands)
     texts = (Text(f"score {seed} {i}", reads_operands=i % 2 == 1) for i in range(count))
     yield from matrix_texts.drawn_instances("score", seed, texts, say)

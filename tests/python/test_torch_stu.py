@@ -181,7 +181,7 @@ class Layers(unittest.TestCase):
             "embedding_dim": 64, "num_heads": 1, "hidden_dim": 8, "attention_dim": 16, "output_dropout_ratio": 0.9,
             "max_attn_len": 2, "attn_alpha": 3.0, "contextual_seq_len": 2, "backward_head_groups": 2,
             "precision": "ieee", "num_softmax_heads": 2, "sla_k1": 3, "sla_k2": 1, "mask": "col <= row",
-            "score": "relu(x)", "operands": "gain: scalar",
+            "score": "relu(x)", "softmax_score": "2.0 * x", "operands": "gain: scalar",
         }  # fmt: skip
         changed |= {name: not value for name, value in fields.items() if isinstance(value, bool)}
         self.assertEqual(set(fields), set(changed))

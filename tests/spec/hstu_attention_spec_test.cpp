@@ -44,8 +44,9 @@ int64_t signature_max(std::string_view argument) {
 TEST(HstuAttentionSpec, CanonicalJsonHasEveryFieldInOrderAndRoundTrips) {
   const Json json = canonical("{}");
   EXPECT_EQ(json.begin().key(), "op");
-  // "op", and without "mask", "operands", "num_contexts", "num_softmax_heads", "attn_func" and "attn_func_heads"
-  EXPECT_EQ(json.size() + 5, field_names<HstuAttentionParams>().size());
+  // "op", and without "mask", "operands", "num_contexts", "num_softmax_heads", "softmax_score", "attn_func" and
+  // "attn_func_heads"
+  EXPECT_EQ(json.size() + 6, field_names<HstuAttentionParams>().size());
   const auto again = parse_op_spec(json, "");
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ((*again)->to_json().dump(), json.dump());

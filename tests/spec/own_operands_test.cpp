@@ -329,12 +329,14 @@ double loss_of(const OpSpec& spec, const Lengths& lengths, std::vector<HostValue
 }
 
 // The reference's gradients of operands are differences of the loss, with a bias and factors of rows beside them.
-TEST(OwnOperands, GradientsAreDifferencesOfTheLoss) {
-  const OpSpecPtr spec =
-      spec_with(with_operands(kRandomOperands,
-                              "tanh(x + 0.25 * a[row] * a[col] + age[int(log2(1.5 + abs(ts[row + 1] - ts[col])))] + "
-                              "age[row - col] * w[row - col - 3] + slope) * gain + own * x + rel[row, col]",
-                              {{"dtype", "fp32"}, {"num_targets", true}, {"rab_heads", 2}, {"attn_scale", "rows"}}));
+void expect_differences(const Json& changes) {
+  const std::string text =
+      "tanh(x + 0.25 * a[row] * a[col] + age[int(log2(1.5 + abs(ts[row + 1] - ts[col])))] + "
+      "age[row - col] * w[row - col - 3] + slope) * gain + own * x + rel[row, col]";
+  Json json = {{"dtype", "fp32"}, {"num_targets", true}, {"rab_heads", 2}, {"attn_scale", "rows"}};
+  json.update(changes);
+  if (changes.contains("num_softmax_heads")) json["softmax_score"] = text;
+  const OpSpecPtr spec = spec_with(with_operands(kRandomOperands, text, json));
   const Lengths lengths = {.rows = {5, 0, 11}, .num_targets = {2, 0, 3}, .max_seq_len = 11};
   std::vector<HostValue> values = spec->make_inputs(Direction::kBackward, lengths, 7);
   spec->reference(Direction::kBackward, lengths, values);
@@ -364,6 +366,11 @@ TEST(OwnOperands, GradientsAreDifferencesOfTheLoss) {
     }
     EXPECT_GT(largest, 0.01) << name;
   }
+}
+
+TEST(OwnOperands, GradientsAreDifferencesOfTheLoss) {
+  expect_differences(Json::object());
+  for (const int64_t heads : {1, 4}) expect_differences({{"num_softmax_heads", heads}});
 }
 
 }  // namespace

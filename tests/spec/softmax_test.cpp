@@ -7,6 +7,8 @@
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/reference.h"
+#include "tests/paths.h"
+#include "tests/support/whole_file.h"
 
 namespace hstujit {
 namespace {
@@ -14,6 +16,11 @@ namespace {
 Json softmax_json(const Json& changes = Json::object()) {
   Json json = {{"op", "hstu_attention"}, {"heads", 4},       {"attn_dim", 8},
                {"num_softmax_heads", 2}, {"hidden_dim", 16}, {"dtype", "fp32"}};
+  json.update(changes);
+  return json;
+}
+
+Json with(Json json, const Json& changes) {
   json.update(changes);
   return json;
 }
@@ -32,10 +39,39 @@ TEST(SoftmaxHeads, AreAmongTheHeads) {
   EXPECT_TRUE(parse_op_spec(softmax_json({{"num_softmax_heads", 4}}), "").ok());
 }
 
-TEST(SoftmaxHeads, StandBesideScoresWithoutOperands) {
-  EXPECT_EQ(softmax_refusal({{"score", "silu(x + t[row])"}, {"operands", "t: row"}}),
-            "op.num_softmax_heads is 2, but the score reads operands; allowed: 0, or a score without operands");
+TEST(SoftmaxHeads, StandBesideAnyScore) {
+  EXPECT_TRUE(parse_op_spec(softmax_json({{"score", "silu(x + t[row])"}, {"operands", "t: row"}}), "").ok());
   EXPECT_TRUE(parse_op_spec(softmax_json({{"score", "relu(x) * (1.0 + head)"}}), "").ok());
+}
+
+TEST(SoftmaxHeads, NormaliseAnyScore) {
+  const auto valid = [](const Json& changes) { return parse_op_spec(softmax_json(changes), "").ok(); };
+  EXPECT_TRUE(valid({{"softmax_score", "x - t[row] * g"}, {"operands", "t: row(grad), g: scalar(grad)"}}));
+  EXPECT_TRUE(valid({{"softmax_score", "x * g"}, {"score", "silu(x - t[row])"}, {"operands", "t: row, g: scalar"}}));
+  EXPECT_TRUE(valid({{"softmax_score", "gelu"}}));
+  EXPECT_EQ(
+      softmax_refusal({{"softmax_score", "x * 2"}, {"num_softmax_heads", 0}}),
+      "op.softmax_score is \"x * 2\", but no head has softmax; allowed: none, or num_softmax_heads above 0 with it");
+  EXPECT_THAT(softmax_refusal({{"softmax_score", "x + rwo"}}),
+              testing::HasSubstr("op.softmax_score is \"x + rwo\", but column 5: there is no \"rwo\""));
+  EXPECT_THAT(softmax_refusal({{"softmax_score", "x + targets"}}), testing::HasSubstr("launches take no num_targets"));
+  EXPECT_THAT(softmax_refusal({{"softmax_score", "w[int(x)]"}, {"operands", "w: table(9)"}}),
+              testing::HasSubstr("op.softmax_score is \"w[int(x)]\", but the index of w depends on x"));
+  EXPECT_THAT(softmax_refusal({{"softmax_score", "x * 2"}, {"operands", "t: row"}}),
+              testing::HasSubstr("neither the score nor the mask reads t"));
+  EXPECT_THAT(softmax_refusal({{"num_softmax_heads", 4}, {"score", "silu(x + t[row])"}, {"operands", "t: row"}}),
+              testing::HasSubstr("neither softmax_score, which all heads have, nor the mask reads t"));
+}
+
+TEST(SoftmaxHeads, TextsThatSayTheSameAreOneInstance) {
+  const auto key = [](const char* text) { return softmax_spec({{"softmax_score", text}})->to_json().dump(); };
+  EXPECT_EQ(key("x"), softmax_spec()->to_json().dump());
+  EXPECT_EQ(key("identity"), key("x"));
+  EXPECT_EQ(key(" ( x*2 ) "), key("x * 2.0"));
+  EXPECT_EQ(key("silu(x)"), key("silu"));
+  EXPECT_NE(key("x * 2"), key("x"));
+  EXPECT_EQ(softmax_spec({{"softmax_score", "x * 2"}})->to_json()["softmax_score"], "x * 2.0");
+  EXPECT_FALSE(softmax_spec()->to_json().contains("softmax_score"));
 }
 
 TEST(SoftmaxHeads, InstancesWithoutThemKeepTheirKeys) {
@@ -139,6 +175,84 @@ TEST_F(SoftmaxReference, ARowThatSeesNothingIsZero) {
   const std::vector<HostValue> values = computed(spec, Direction::kForward);
   const auto& out = reals(spec, Direction::kForward, values, "out");
   for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i] != 0, i / (kHeads * kHidden) == 7) << i;
+}
+
+// What a text says of S is what alpha and a bias say of it.
+TEST_F(SoftmaxReference, TextsDoWhatAlphaAndABiasDo) {
+  const Json bias = {{"rab_heads", 4}};
+  const OpSpecPtr text = softmax_spec(with(bias, {{"softmax_score", "2.0 * x"}})), plain = softmax_spec(bias);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    std::vector<HostValue> doubled = plain->make_inputs(direction, lengths_, 5), values = doubled;
+    const auto alpha = static_cast<size_t>(find_argument(plain->signature(direction), "alpha"));
+    doubled[alpha].scalar = 2 * (values[alpha].scalar = kAlpha);
+    plain->reference(direction, lengths_, doubled);
+    text->reference(direction, lengths_, values);
+    for (const char* name : {"out", "dq", "dk", "dv", "drab"}) {
+      if (find_argument(plain->signature(direction), name) < 0) continue;
+      const auto &expected = reals(plain, direction, doubled, name), &found = reals(text, direction, values, name);
+      const bool wide = std::string_view(name) == "out" || std::string_view(name) == "dv";
+      const size_t columns = std::string_view(name) == "drab" ? 36 : wide ? kHidden : kAttn;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        if (i / columns % kHeads >= 2) continue;
+        ASSERT_NEAR(found[i], expected[i], 1e-12) << name << i;
+      }
+    }
+  }
+}
+
+std::string section_of_page() {
+  const std::string page = whole_file(source_path("/docs/expressions.md")).value();
+  const size_t begin = page.find("## Softmax of a score\n");
+  return page.substr(begin, page.find("\n## ", begin) - begin);
+}
+
+TEST(SoftmaxScore, TheExamplesOfThePageAreRead) {
+  const std::string page = section_of_page();
+  int examples = 0;
+  for (size_t at = 0; (at = page.find("\n| `", at)) != std::string::npos; ++at) {
+    const std::string row = page.substr(at + 4, page.find('\n', at + 1) - at - 4);
+    const size_t end = row.find('`');
+    Json changes = {{"softmax_score", row.substr(0, end)}};
+    if (const size_t operands = row.find("`, of `"); operands == end)
+      changes["operands"] = row.substr(end + 7, row.find('`', end + 7) - end - 7);
+    EXPECT_TRUE(parse_op_spec(softmax_json(changes), "").ok()) << changes;
+    ++examples;
+  }
+  EXPECT_EQ(examples, 6);
+}
+
+// ALiBi by its own formula, of the instance that the page writes.
+TEST(SoftmaxScore, TheInstanceOfThePageIsAlibi) {
+  const std::string page = section_of_page();
+  const size_t begin = page.find("{\"op\"");
+  Json json = Json::parse(page.substr(begin, page.find('}', begin) + 1 - begin));
+  const auto longest = json["max_seq_len"].get<int64_t>();
+  json.erase("max_seq_len");
+  const OpSpecPtr spec = parse_op_spec(json, "").value();
+  const Lengths lengths{{7}, {}, longest};
+  std::vector<HostValue> values = spec->make_inputs(Direction::kForward, lengths, 5);
+  const Signature signature = spec->signature(Direction::kForward);
+  const auto at = [&](const char* name) { return static_cast<size_t>(find_argument(signature, name)); };
+  values[at("alpha")].scalar = 0.125;
+  spec->reference(Direction::kForward, lengths, values);
+  const auto &q = values[at("q")].tensor.reals, &k = values[at("k")].tensor.reals, &v = values[at("v")].tensor.reals;
+  for (size_t head = 0; head < 8; ++head) {
+    const auto element = [&](const std::vector<double>& of, size_t row, size_t d) {
+      return of[(row * 8 + head) * 64 + d];
+    };
+    for (size_t i = 0; i < 7; ++i) {
+      double sum = 0, weighted = 0;
+      for (size_t j = 0; j <= i; ++j) {
+        double product = 0;
+        for (size_t d = 0; d < 64; ++d) product += element(q, i, d) * element(k, j, d);
+        const double slope = 1 / std::exp2(static_cast<double>(head + 1));
+        const double weight = std::exp(0.125 * product - slope * static_cast<double>(i - j));
+        sum += weight;
+        weighted += weight * element(v, j, 3);
+      }
+      EXPECT_NEAR(element(values[at("out")].tensor.reals, i, 3), weighted / sum, 1e-9);
+    }
+  }
 }
 
 }  // namespace

@@ -20,33 +20,28 @@ Function = Callable[..., Any]
 _BATCH = Unavailable("b", "an instance says the same for all sequences of a batch")
 _HEAD_OF_MASK = Unavailable("h", "a mask is the same for all heads")
 _PLACE = Term("row"), Term("col")
-_OF_MASKS = {name: Term(name) for name in ("n", "targets")}
-_OF_SCORES = {name: Term(name) for name in ("n", "targets", "heads", "alpha")}
-_ASKED = {
-    "mask": ((_BATCH, _HEAD_OF_MASK, *_PLACE), _OF_MASKS),
-    "score": ((Term("x"), _BATCH, Term("head"), *_PLACE), _OF_SCORES),
-}
+_MASK = (_BATCH, _HEAD_OF_MASK, *_PLACE), {name: Term(name) for name in ("n", "targets")}
+_SCORE = (Term("x"), _BATCH, Term("head"), *_PLACE), {name: Term(name) for name in ("n", "targets", "heads", "alpha")}
+_ASKED = {"mask": _MASK, "score": _SCORE, "softmax_score": _SCORE}
 
-Texts = tuple[str | None, str | None, tuple[str, ...]]
+Texts = tuple[tuple[str | None, ...], tuple[str, ...]]
 
 
-def _texts(mask: str | Function | None, score: str | Function | None, reads: Reads) -> Texts:
-    """The texts, and the kinds of the operands that they read."""
-    texts = {}
-    for what, function in (("mask", mask), ("score", score)):
-        terms, names = _ASKED[what]
+def _texts(reads: Reads, *functions: str | Function | None) -> Texts:
+    """The texts of a mask, a score and a softmax_score, and the kinds of the operands that they read."""
+    texts = []
+    for (what, (terms, names)), function in zip(_ASKED.items(), functions, strict=True):
         if isinstance(function, str):
             for operand in reads.named.values():
                 operand.read_in(function)
         elif function is not None:
-            names = {**names, **reads.named}
-            function = text_of(what, function, terms, names, is_condition=what == "mask", reader=reads)
-        texts[what] = function
-    return texts["mask"], texts["score"], reads.kinds()
+            function = text_of(what, function, terms, names | reads.named, is_condition=what == "mask", reader=reads)
+        texts.append(function)
+    return tuple(texts), reads.kinds()
 
 
-def _constant_texts(mask: str | Function | None, score: str | Function | None, *named: Facts) -> Texts:
-    return _texts(mask, score, Reads(named))
+def _constant_texts(named: tuple[Facts, ...], *functions: str | Function | None) -> Texts:
+    return _texts(Reads(named), *functions)
 
 
 # In a graph of torch.compile a text is a constant, as by torch.compiler.assume_constant_result, which imports
@@ -57,18 +52,21 @@ for _constant in (_constant_texts, reads_nothing_else):
 
 
 def _may_change(function: str | Function | None) -> bool:
-    if isinstance(function, str | None) or not torch.compiler.is_dynamo_compiling():
-        return False
     if not isinstance(function, FunctionType) or function.__code__.co_freevars:
-        return True
+        return not isinstance(function, str | None)
     return bool(function.__defaults__ or function.__kwdefaults__) or not reads_nothing_else(function)
 
 
-def texts_of(mask: str | Function | None, score: str | Function | None, operands: str) -> tuple[str | None, str | None]:
-    """The texts of a mask and of a score, which read the tensors that ``operands`` declares, and no others."""
+def scores_of(score: Any, softmax_score: Any, all_softmax: bool) -> tuple[Any, Any]:
+    """A score alone is that of the softmax where all heads have one, as FlexAttention's."""
+    return (None, score) if all_softmax and softmax_score is None else (score, softmax_score)
+
+
+def texts_of(operands: str, *functions: str | Function | None) -> tuple[str | None, ...]:
+    """The texts of a mask, a score and a softmax_score, which read what ``operands`` declares, and no other tensors."""
     if not isinstance(operands, str):
         raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a text, such as 'ts: row(int64)'")
-    return _constant_texts(mask, score, *declared_facts(operands))[:2]
+    return _constant_texts(tuple(declared_facts(operands)), *functions)[0]
 
 
 def attention(
@@ -79,6 +77,7 @@ def attention(
     max_seq_len: int,
     *,
     score: str | Function | None = None,
+    softmax_score: str | Function | None = None,
     mask: str | Function | None = None,
     alpha: float | None = None,
     num_targets: torch.Tensor | None = None,
@@ -99,7 +98,8 @@ def attention(
         seq_offsets: (B + 1), int32 or int64: the first row of each sequence, and L.
         max_seq_len: no sequence is longer; the divisor of scores where ``scaling_seqlen`` is not above 0.
         score: a text, or ``score(x, b, h, row, col)`` where x is the dot product times alpha: the weight of a pair,
-            before it is divided. None: silu.
+            before it is divided. None: silu. Where all heads have softmax, it is softmax_score.
+        softmax_score: the same of what the first heads normalise, as many as ``num_softmax_heads`` says. None: x.
         mask: a text, or ``mask(b, h, row, col)``: whether row attends to col. None: what ``parameters`` say, causal.
         alpha: factor of the dot products. None: attn_dim ** -0.5.
         num_targets: (B), targets at the end of each sequence.
@@ -129,17 +129,18 @@ def attention(
     if q.dim() != 3:
         raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
     named = dict(operands or {})
-    if named and mask is None and score is None:
+    functions = mask, *scores_of(score, softmax_score, parameters.get("num_softmax_heads") == q.shape[1])
+    if named and functions == (None, None, None):
         raise InvalidArgumentError(f"operands has {', '.join(named)}, and there is no score that reads them")
-    facts = [facts_of(name, value, q, k.shape[0]) for name, value in named.items()]
+    facts = tuple(facts_of(name, value, q, k.shape[0]) for name, value in named.items())
     if torch.compiler.is_dynamo_compiling():
-        makes = _texts_now if _may_change(mask) or _may_change(score) else _constant_texts
-        mask, score, kinds = makes(mask, score, *facts)
+        makes = _texts_now if any(map(_may_change, functions)) else _constant_texts
+        texts, kinds = makes(facts, *functions)
     else:
         reads = Reads(facts, q, k.shape[0])
-        mask, score, kinds = _texts(mask, score, reads)
+        texts, kinds = _texts(reads, *functions)
         named.update(reads.tensors)
-    parameters |= {name: text for name, text in (("mask", mask), ("score", score)) if text is not None}
+    parameters |= {name: text for name, text in zip(_ASKED, texts) if text is not None}
     if named:
         parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
     if "contextual_seq_len" in parameters:

@@ -13,7 +13,7 @@ from .._words import shown
 from ..config import Config
 from ..errors import InvalidArgumentError, InvalidConfigError
 from ._arguments import fp32_precision
-from ._attention import Function, texts_of
+from ._attention import Function, scores_of, texts_of
 from ._calling import rename
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ class STULayerConfig:
         mask: which columns a row sees, in place of the fields that say so: a text of docs/expressions.md, or a function
             ``mask(b, h, row, col)`` as :func:`hstujit.torch.attention` takes it.
         score: the weight of a pair in place of silu: likewise a text, or ``score(x, b, h, row, col)``.
-        operands: declares the tensors that ``score`` reads: ``"ts: row(int64), by_age: table(129, grad)"``. Calls give
-            them by name, and a function asks for them by name.
+        softmax_score: the same of what heads with softmax normalise; ``score`` is it where all heads have softmax.
+        operands: declares the tensors that these read: ``"ts: row(int64), by_age: table(129, grad)"``. Calls give them
+            by name, and a function asks for them by name.
 
     A function is called once, when the configuration is made, and becomes a text.
 
@@ -102,9 +103,11 @@ class STULayerConfig:
     mask: str | Function | None = None
     score: str | Function | None = None
     operands: str = ""
+    softmax_score: str | Function | None = None
 
     def __post_init__(self) -> None:
-        self.mask, self.score = texts_of(self.mask, self.score, self.operands)
+        scores = scores_of(self.score, self.softmax_score, self.num_softmax_heads == self.num_heads)
+        self.mask, self.score, self.softmax_score = texts_of(self.operands, self.mask, *scores)
         check_values(self)
 
 
@@ -125,7 +128,7 @@ def check_values(config: STULayerConfig) -> None:
         raise InvalidArgumentError(f"output_dropout_ratio is {shown(ratio)}; it must be a number from 0 to 1")
     instance = {"name": "layer", "op": "stu_layer", "max_seq_len": 1, "dtype": "fp32", "width": config.embedding_dim}
     instance |= {**parameters_of(config), **less_memory_of(config), **({} if alpha is None else {"alpha": alpha})}
-    instance["num_targets"] = re.search(r"\btargets\b", f"{config.mask} {config.score}") is not None
+    instance["num_targets"] = re.search(r"\btargets\b", str(instance)) is not None
     try:
         Config([instance])
     except InvalidConfigError as error:
@@ -137,21 +140,16 @@ def check_values(config: STULayerConfig) -> None:
 
 def parameters_of(config: STULayerConfig) -> dict[str, Any]:
     """Parameters of ``stu_layer`` and of ``cached_stu_layer``."""
-    return {
+    alike = "hidden_dim causal contextual_seq_len num_softmax_heads sla_k1 sla_k2 operands"
+    return {name: getattr(config, name) for name in alike.split()} | {
         "heads": config.num_heads,
         "attn_dim": config.attention_dim,
-        "hidden_dim": config.hidden_dim,
-        "causal": config.causal,
         "max_attn_len": config.max_attn_len or 0,
-        "contextual_seq_len": config.contextual_seq_len,
         "group_norm": config.use_group_norm,
-        "num_softmax_heads": config.num_softmax_heads,
         "precision": fp32_precision() if config.precision is None else config.precision,
-        "sla_k1": config.sla_k1,
-        "sla_k2": config.sla_k2,
         "mask": config.mask or "",
         "score": config.score or "silu",
-        "operands": config.operands,
+        "softmax_score": config.softmax_score or "",
     }
 
 

@@ -145,6 +145,7 @@ Constants attention_constants(const AttentionSpec& spec) {
   Constants constants = {
       {"delta", delta}, {"jagged_queries", jagged}, {"even_tiles", even}, {"adds_gradients", params.adds_gradients}};
   if (params.attn_dropout && params.has_softmax()) constants.emplace_back("dropout_softmax", 1);
+  if (params.attn_dropout && params.has_softmax_score()) constants.emplace_back("softmax_score_dropout", 1);
   // Parts of templates are for instances that have these, whatever they are.
   if (spec.takes_counts()) constants.emplace_back("sequence_counts", 1);
   if (spec.knows_sequence()) constants.emplace_back("sequence_number", 1);

@@ -42,7 +42,7 @@ std::vector<GridFactor> packed_attention_grid(const AttentionSpec& spec, int64_t
 
 // Constants of the generated Config that say which rows q has, kDelta and kJaggedQueries, and whether tiles of
 // columns begin at even ones, as pairs of the bias do: kEvenTiles; where heads have softmax and dropout,
-// kDropoutSoftmax.
+// kDropoutSoftmax, and with softmax_score kSoftmaxScoreDropout.
 Constants attention_constants(const AttentionSpec& spec);
 
 // Beginning of kernel names: the operator, "_jagged" where sequences have different numbers of rows in q, and what

@@ -203,7 +203,28 @@ class BackwardWorker {
     return RowFactors<Spec, Params>(params_, sequence_.start, sequence_.rows).of(row);
   }
 
-#ifdef kNumSoftmaxHeads
+#ifdef kSoftmaxScore
+  template <bool kMasked>
+  __device__ __forceinline__ void activate_softmax(Scores& scores, Scores& gradients, int other0) const {
+    const int own = thread_own();
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, head_);
+    for_each_score<S>([&](int i, int j, int e) {
+      const int mine = own + 16 * i + 8 * (e / 2), other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
+      bool valid = true;
+      if constexpr (kMasked) {
+        valid = other < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) valid = valid && Role::View::valid(mine, other, sequence_);
+      }
+      const auto at = [=] { return Role::View::pair(mine, other, sequence_, head_); };
+      float weight, gradient = 0.0f;
+      if constexpr (Role::kAttnGradient) gradient = gradients[i][j][e];
+      softmax_gradient<Config>(scores[i][j][e], rows.of(Role::kRows ? mine : other), at, params_, weight, gradient);
+      if constexpr (Role::kAttnGradient) gradients[i][j][e] = valid ? gradient : 0.0f;
+      scores[i][j][e] = valid ? weight : 0.0f;
+    });
+  }
+
+#elifdef kNumSoftmaxHeads
   template <bool kMasked>
   __device__ __forceinline__ void activate_softmax(Scores& scores, Scores& gradients, int other0) const {
     const int own = thread_own();

@@ -197,7 +197,26 @@ class Worker {
   }
 
 #endif
-#ifdef kNumSoftmaxHeads
+#ifdef kSoftmaxScore
+  // The score of S as a power of two, minus infinity where a pair is not valid.
+  template <bool kMasked>
+  __device__ __forceinline__ void scale_scores(Scores& scores, int column0) const {
+    const int first_row = thread_row();
+    const float scale = softmax_scale(params_);
+    for_each_score<S>([&](int i, int j, int e) {
+      const int row = first_row + 16 * i + 8 * (e / 2), column = column0 + 8 * j + Multiply::score_column(e % 2);
+      const auto at = [=] { return RowsView::pair(row, column, sequence_, head_); };
+      float& x = scores[i][j][e];
+      x = score(x, at, params_) * scale;
+      if constexpr (kMasked) {
+        bool valid = column < sequence_.rows;
+        if constexpr (!Spec::kMaskTrivial) valid = valid && RowsView::valid(row, column, sequence_);
+        x = valid ? x : negative_infinity();
+      }
+    });
+  }
+
+#elifdef kNumSoftmaxHeads
   // S as a power of two, minus infinity where a pair is not valid.
   template <bool kMasked>
   __device__ __forceinline__ void scale_scores(Scores& scores, int column0) const {
@@ -217,6 +236,8 @@ class Worker {
     });
   }
 
+#endif
+#ifdef kNumSoftmaxHeads
   // S of a chunk to weights, and what was summed up before to what that is relative to the largest S of now.
   __device__ __forceinline__ void weigh(Scores& scores) {
     float kept[S::kRowTiles][2];

@@ -77,6 +77,13 @@ std::vector<Rejection> site_warp_rejections(const AttentionConfig& config) {
                                      config.site_warps)}};
 }
 
+std::vector<Rejection> interval_softmax_rejections(const HstuAttentionParams& params) {
+  if (!params.has_intervals() || !params.has_softmax()) return {};
+  return {{"attn_func", fmt::format("attn_func {} with num_softmax_heads {}; allowed: one of them, since both have a "
+                                    "kernel in front of this template's",
+                                    params.attn_func, params.num_softmax_heads)}};
+}
+
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
   if (!config.pack_sequences) return {};
   if (spec.params().has_softmax()) {

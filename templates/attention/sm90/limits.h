@@ -20,6 +20,9 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
 // Why a config is nothing for the templates of the backward direction: what none of them has.
 std::vector<Rejection> backward_rejections(const AttentionConfig& config);
 
+// Why heads with softmax beside attn_func are nothing for a backward template.
+std::vector<Rejection> interval_softmax_rejections(const HstuAttentionParams& params);
+
 // Why a config with site warps is nothing for a template without them.
 std::vector<Rejection> site_warp_rejections(const AttentionConfig& config);
 

@@ -21,9 +21,10 @@ constexpr int64_t kProducerRegisters = 56;
 
 }  // namespace
 
-// No registers are left for dropout beside softmax.
+// No registers are left for dropout beside softmax, or for its score.
 bool has_bias_gradient(const HstuAttentionParams& params) {
-  return params.returns_dbias() && !params.has_intervals() && !(params.attn_dropout && params.has_softmax());
+  const bool scores_or_drops = params.has_softmax() && (params.attn_dropout || params.has_softmax_score());
+  return params.returns_dbias() && !params.has_intervals() && !scores_or_drops;
 }
 
 void add_bias_gradient(const AttentionSpec& spec, LaunchPlan& plan) {

@@ -85,6 +85,7 @@ struct Sm90BackwardFused {
 std::string site_warps_obstacle(const AttentionSpec& spec) {
   const HstuAttentionParams& params = spec.params();
   if (!std::ranges::any_of(spec.operands(), &Operand::has_sites)) return "the score reads no operand for them";
+  if (params.has_softmax()) return "heads with softmax pass on other numbers than dS";
   // dS has no factor alpha then, which fp16 has no range for.
   if (params.dtype != DataType::kBf16) return fmt::format("dtype is {}, and they take bf16", to_string(params.dtype));
   const Result<Expression> score = parse_score(params);
@@ -138,6 +139,7 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kQTileRows)});
   }
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::interval_softmax_rejections(params)) reasons.push_back(std::move(reason));
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (config.pack_sequences) {
     reasons.push_back({"pack_sequences", "pack_sequences true; allowed: false, this template has no packed tiles"});

@@ -19,7 +19,7 @@ RowStatisticsResources::RowStatisticsResources(const AttentionSpec& spec) {
     shared_bytes = (rows() + stages * kColumns) * row_bytes + round_up(small + schedule, int64_t{128});
     return resident_bytes(shared_bytes, 1) <= kSharedLimit;
   };
-  const int64_t most = params.has_bias() ? 3 : 4;  // a bias takes registers
+  const int64_t most = params.has_bias() || params.has_softmax_score() ? 3 : 4;  // these take registers
   const auto choose = [&] {
     for (int64_t warpgroups = most; warpgroups > 0; --warpgroups) {
       for (const int64_t depth : {4, 3, 2}) {

@@ -9,6 +9,7 @@
 #include "attention/dropout.cuh"  // where kDropout
 #include "attention/fragment_mask.cuh"
 #include "attention/operands/pair.cuh"
+#include "attention/pair.cuh"  // where kSoftmaxScore
 #include "attention/sm90_backward/epilogue.cuh"
 #include "attention/sm90_backward/producer.cuh"
 #include "attention/softmax.cuh"
@@ -116,6 +117,9 @@ class RowStatisticsConsumer {
 #ifdef kDropout
     drop_gradients(kv_tile.row0);
 #endif
+#ifdef kSoftmaxScore
+    score_pairs(kv_tile.row0 + static_cast<int>(threadIdx.x) % 4 * 2);
+#endif
     const float scale = softmax_scale(params_);
 #pragma unroll
     for (float& x : scores_) x *= scale;
@@ -136,6 +140,21 @@ class RowStatisticsConsumer {
     }
   }
 
+#ifdef kSoftmaxScore
+  // S to its score, of a tile in which this thread's first column is `column`.
+  __device__ __forceinline__ void score_pairs(int column) {
+    const int first_row = row();
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      const auto at = [=] {
+        return Pair{first_row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile().rows, tile().targets,
+                    tile().head, tile().start};
+      };
+      scores_[i] = score(scores_[i], at, params_);
+    }
+  }
+
+#endif
 #ifdef kDropout
   __device__ __forceinline__ void drop_gradients(int first_column) {
     KeptPairs<kScores, false> pairs;

@@ -162,6 +162,29 @@ struct TileScores {
     for (int i = 0; i < kScores; i += 4) log2_sums_[i / 4] = of_rows(log2_sums, i);
   }
 
+#endif
+#ifdef kSoftmaxScore
+  // As activate(), in a head with softmax. dP has begin_gradients() in it by the time its derivative is of use.
+  __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at) {
+    add_bias(params, at);
+    const float scale = softmax_scale(params);
+#pragma unroll
+    for (int i = 0; i < kScores; i += 2) {
+      float weight[2];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const auto pair = [=] { return pair_of(i + j, at); };
+        float y, slope;
+        score_grad(scores[i + j], pair, params, y, slope);
+        weight[j] = softmax_exp2<Config>(y * scale - of_half(log2_sums_[i / 4], j));
+        scores[i + j] = weight[j] * slope;
+      }
+      weights[i / 2] = pack_pair<Spec::kDtypeBf16>(weight[0], weight[1]);
+    }
+    clear_invalid(weights);
+  }
+
+#elifdef kNumSoftmaxHeads
   // As activate(), in a head with softmax. dP has begin_gradients() in it by the time its derivative is of use.
   __device__ __forceinline__ void activate_by_softmax(const Params& params, const Coordinates& at) {
     add_bias(params, at);
@@ -180,6 +203,8 @@ struct TileScores {
     clear_invalid(weights);
   }
 
+#endif
+#ifdef kNumSoftmaxHeads
   // dP is added to the mean of its row, negative, which is 0 in heads without softmax. `means`: as log2_sums.
   __device__ __forceinline__ void begin_gradients(u32 means) {
 #pragma unroll

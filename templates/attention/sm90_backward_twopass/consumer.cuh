@@ -338,7 +338,42 @@ class Consumer {
     }
   }
 
-#ifdef kNumSoftmaxHeads
+#ifdef kSoftmaxScore
+  // The same of a head with softmax, of which another kernel has left what is known of each row.
+  __device__ __forceinline__ void activate_by_softmax() {
+    int stationary = thread_stationary(), moving = thread_moving();
+    asm volatile("" : "+r"(stationary), "+r"(moving));  // as above
+    FragmentMask<kScores> mask;
+    if (!(moving_tile(pipeline_).flags & MovingTileInfo::full(warpgroup_))) {
+      mask = FragmentMask<kScores>([&](int half, int further) {
+        return seen_bits(stationary + 8 * half, moving + further, tile().rows, tile().targets);
+      });
+    }
+    const SoftmaxRows<Spec, Params> rows(params_, tile().start, tile().rows, tile().head);
+    RowStatistics known[2];
+    if constexpr (!kColumns) {
+      known[0] = rows.of(stationary);
+      known[1] = rows.of(stationary + 8);
+    }
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) {
+      if constexpr (kColumns) {
+        if (i % 4 == 0) {
+          known[0] = rows.of(moving + 2 * i);
+          known[1] = rows.of(moving + 2 * i + 1);
+        }
+      }
+      const bool valid = mask.valid(i);
+      float weight, gradient = 0.0f;
+      if constexpr (kHasFirst) gradient = gradients_[i];
+      const auto at = [=] { return pair_of(i, stationary, moving); };
+      softmax_gradient<Config>(scores_[i], known[kColumns ? i & 1 : i >> 1 & 1], at, params_, weight, gradient);
+      scores_[i] = valid ? weight : 0.0f;
+      if constexpr (kHasFirst) gradients_[i] = valid ? gradient : 0.0f;
+    }
+  }
+
+#elifdef kNumSoftmaxHeads
   // The same of a head with softmax, of which another kernel has left what is known of each row.
   __device__ __forceinline__ void activate_by_softmax() {
     int stationary = thread_stationary(), moving = thread_moving();

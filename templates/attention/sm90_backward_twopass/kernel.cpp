@@ -67,6 +67,7 @@ std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Confi
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::site_warp_rejections(config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::interval_softmax_rejections(params)) reasons.push_back(std::move(reason));
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (config.pack_sequences && config.schedule != "persistent") {
     reasons.push_back({"pack_sequences", fmt::format("pack_sequences with schedule {}; allowed: with persistent, whose "

@@ -322,7 +322,12 @@ class Consumer {
     // Few rows: whole warps have none.
     if (Config::kDelta && tile_.row0 + warpgroup_ * kWarpgroupRows + warp_row() >= tile_.rows) return;
     add_bias();
-#ifdef kNumSoftmaxHeads
+#ifdef kSoftmaxScore
+    if (is_softmax_head<Spec>(tile_.head)) {
+      activate_scores();
+      return activate_by_softmax();
+    }
+#elifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(tile_.head)) return activate_by_softmax();
 #endif
 #ifdef kHeadCluster

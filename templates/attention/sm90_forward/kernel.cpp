@@ -66,7 +66,7 @@ std::vector<AttentionConfig> Sm90Forward::space(const Spec& spec) {
     }
   }
   if (delta) return configs;
-  if (split_score(spec.params())) {
+  if (split_score(spec.params()) && !spec.params().has_softmax()) {
     for (const int64_t head_cluster : {2, 4, 8}) {
       if (spec.params().heads % head_cluster != 0) continue;
       for (const int64_t block_n : {128, 96, 64}) {
@@ -105,6 +105,7 @@ std::vector<Rejection> head_cluster_rejections(const AttentionSpec& spec, const 
   if (spec.params().heads % config.head_cluster != 0)
     refuse(fmt::format("or a divisor of the {} heads", spec.params().heads));
   if (!split_score(spec.params())) refuse("the score reads nothing that is worth it and the same for all heads");
+  if (spec.params().has_softmax()) refuse("heads with softmax take the whole score by themselves");
   if (spec.params().has_intervals()) refuse("rows of different heads may see different columns with attn_func");
   if (spec.query_rows() != QueryRows::kAll) refuse(fmt::format("q of {} has few rows", spec.op()));
   if (config.schedule != "grid" || config.split_kv || config.pack_sequences || config.consumers == 1 ||

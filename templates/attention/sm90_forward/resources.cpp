@@ -65,7 +65,7 @@ Resources::Resources(const AttentionSpec& spec, const AttentionConfig& config) {
   const int64_t state = producer_warpgroup || config.blocks_per_sm > 3 ? 32 : 36;
   registers_needed = config.block_n / 2 + params.hidden_dim / 2 + config.block_n / 4 + state;
   if (config.pack_sequences && params.num_targets) registers_needed += 8;
-  if (params.has_softmax()) registers_needed += 8;
+  if (params.has_softmax()) registers_needed += params.has_softmax_score() ? 20 : 8;
   if (params.attn_dropout) registers_needed += config.block_n % 64 == 0 ? 4 : 12;
   if (params.has_bias()) {
     // Addresses, and the bias of 16 columns; that of a KV tile, loaded while its product runs, where there is room.

@@ -46,8 +46,9 @@ TEST(DeltaHstuAttentionSpec, CanonicalJsonRoundTrips) {
        {Json::object(), Json{{"jagged_queries", true}}, Json{{"max_attn_len", -1}, {"causal", false}}}) {
     const Json json = parse(extra)->to_json();
     EXPECT_EQ(json["op"], "delta_hstu_attention");
-    // With "op", and without the mask, operands, num_contexts, num_softmax_heads, attn_func and attn_func_heads.
-    EXPECT_EQ(json.size() + 5, field_names<DeltaHstuAttentionParams>().size());
+    // With "op", and without the mask, operands, num_contexts, num_softmax_heads, softmax_score, attn_func and
+    // attn_func_heads.
+    EXPECT_EQ(json.size() + 6, field_names<DeltaHstuAttentionParams>().size());
     EXPECT_EQ(json["jagged_queries"], extra.value("jagged_queries", false));
     const auto again = parse_op_spec(json, "");
     ASSERT_TRUE(again.ok()) << again.status().message();

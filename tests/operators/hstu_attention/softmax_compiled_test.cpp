@@ -58,13 +58,32 @@ TEST_F(CompiledSoftmax, OfMasksAndOperands) {
   bias.rab_heads = 2, bias.attn_scale = "rows";
   HstuAttentionParams exact = with_softmax(DataType::kFp32, 256, false);
   exact.precision = MatmulPrecision::kIeee;
+  HstuAttentionParams intervals = with_softmax(DataType::kBf16, 128, false);
+  intervals.attn_func = 3, intervals.attn_func_heads = 4, intervals.causal = false;
   for (const char* arch : {"sm_90a", "sm_80"}) {
-    for (const HstuAttentionParams& params : {masked, bias, exact}) {
+    for (const HstuAttentionParams& params : {masked, bias, exact, intervals}) {
       for (const Direction direction : {Direction::kForward, Direction::kBackward})
         expect_all_fit(HstuAttentionSpec(params), direction, *known_device(arch));
     }
     expect_all_fit(DeltaHstuAttentionSpec(DeltaHstuAttentionParams{masked}), Direction::kForward, *known_device(arch));
   }
+}
+
+TEST_F(CompiledSoftmax, OfExpressions) {
+  const DeviceSpec hopper = *known_device("sm_90a");
+  HstuAttentionParams cap = with_softmax(DataType::kBf16, 128, true), sites = with_softmax(DataType::kBf16, 64, false);
+  cap.softmax_score = "30.0 * tanh(x / 30.0)";
+  sites.operands = "by: table(129, heads, grad), slope: head(grad), g: scalar(grad)";
+  sites.softmax_score = "g * x + by[row - col] - slope * (row - col)";
+  HstuAttentionParams others = with_softmax(DataType::kFp32, 64, false);
+  others.operands = "t: row(grad), own: sequence(grad), rel: pair(heads, grad)";
+  others.softmax_score = "x * t[col] + own * rel[row, col]";
+  others.score = "silu(x + t[row])";
+  for (const HstuAttentionParams& params : {cap, sites, others}) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward})
+      expect_all_fit(HstuAttentionSpec(params), direction, hopper);
+  }
+  expect_all_fit(HstuAttentionSpec(sites), Direction::kBackward, *known_device("sm_80"));
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ struct Side {
   const Operand* operand = nullptr;  // whose gradient it sums, of pairs that the score reads
 
   bool rows() const { return which != kColumnSide; }  // whether the tile is of rows
+  bool of_pairs() const { return which == kBiasSide || operand != nullptr; }
 };
 
 constexpr Side kSides[] = {{kRowSide, "q", "dout", "k", "v", "dq", nullptr},
@@ -476,18 +477,17 @@ class BackwardEmitter {
           add_to_sums_of_pairs(product, passed_on, pair_row, pair_column, head, factor,
                                valid ? emit_.both(valid, counts) : counts);
         }
-        if (side.which == kBiasSide && params_.has_softmax()) {
-          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
-          const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
-          gradient = emit_.mulf(gradient, emit_.broadcast(item_.factors(first, head)(emit_.min(block_row, last))));
-        }
         if (side.operand != nullptr) {
           const Value own_slope = item_.slope_of(*side.operand, false, product, pair_row, pair_column, head);
           gradient = emit_.mulf(passed_on, emit_.broadcast(own_slope));
           if (valid) gradient = emit_.select(valid, gradient, emit_.zero_lanes());
         }
-        if (side.which == kBiasSide || side.operand != nullptr)
-          add_lanes(gradient, emit_.address(dpairs_, block_row, tile_column));
+        if (side.of_pairs() && params_.has_softmax()) {
+          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
+          const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
+          gradient = emit_.mulf(gradient, emit_.broadcast(item_.factors(first, head)(emit_.min(block_row, last))));
+        }
+        if (side.of_pairs()) add_lanes(gradient, emit_.address(dpairs_, block_row, tile_column));
         if (side.da != nullptr) emit_.store_lanes(gradient, dp);
         for (size_t i = 0; i < sums.size(); ++i)
           add_lanes(added[i], emit_.address(sums[i].lanes, block_row, emit_.integer(0)));
@@ -495,11 +495,17 @@ class BackwardEmitter {
     });
   }
 
-  // Calls what(S, valid, address of dp, row of the item, column of the tile in memory) for every register of a register
-  // tile, `valid` being null where all pairs are.
-  using WithScores = std::function<void(Value score, Value valid, Value step, Value row)>;
-  void for_scores(const Side& side, Value item_row, Value offset, Value first_other, bool masked,
-                  const WithScores& what) {
+  // Some pairs of a register tile: lanes of columns of one row of the item, or of rows of one of its columns.
+  struct Pairs {
+    Value product, row, column;
+    Value valid;                   // null where all are
+    Value step;                    // where S and dP have them
+    Value block_row, tile_column;  // row of the item, and where the tile in memory begins to have them
+  };
+
+  // Calls `what` for every register of a register tile.
+  void for_pairs(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked,
+                 const std::function<void(const Pairs& pairs, Value row)>& what) {
     const RegisterTile& tile = emit_.tile();
     const Value own = emit_.add(item_.at(kBegin), item_row), other = emit_.add(first_other, offset);
     emit_.loop(emit_.integer(0), emit_.integer(tile.rows), 1, [&](Value row) {
@@ -510,36 +516,33 @@ class BackwardEmitter {
           const Value bias = emit_.address(bias_, emit_.add(item_row, row), emit_.add(offset, step));
           product = emit_.addf(product, emit_.load_lanes(bias));
         }
-        Value valid;
-        if (masked) {
-          const Value others = emit_.count_from(emit_.add(other, step));
-          // Heads with softmax have one mask, whichever head the item is of.
-          valid = emit_.broadcast(valid_pairs(side, emit_.add(own, row), others, item_.at(kHead)));
-        }
-        what(item_.scaled(product), valid, step, row);
+        const Value mine = emit_.add(own, row), others = emit_.count_from(emit_.add(other, step));
+        const Value valid = masked ? emit_.broadcast(valid_pairs(side, mine, others, head)) : Value();
+        what({product, side.rows() ? mine : others, side.rows() ? others : mine, valid, step, emit_.add(item_row, row),
+              emit_.add(offset, step)},
+             row);
       }
     });
   }
 
-  // Adds to the sums of rows of a head with softmax, in each lane relative to its largest S.
+  // Adds to the sums of rows of a head with softmax, in each lane relative to its largest score.
   void emit_softmax_sums(const Side& side, Value item_row, Value offset, Value first_other, Value head, bool masked) {
     const Value zero = emit_.integer(0);
-    for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
-      const Value own = emit_.add(item_row, row);
-      const Value largest_at = emit_.address(largest_, own, zero), before = emit_.load_lanes(largest_at);
-      const Value seen = masked ? emit_.select(valid, score, item_.lowest()) : score;
+    for_pairs(side, item_row, offset, first_other, head, masked, [&](const Pairs& pairs, Value row) {
+      const Value score = item_.softmax_score(pairs.product, pairs.row, pairs.column, head);
+      const Value largest_at = emit_.address(largest_, pairs.block_row, zero), before = emit_.load_lanes(largest_at);
+      const Value seen = masked ? emit_.select(pairs.valid, score, item_.lowest()) : score;
       const Value largest = emit_.maxf(before, seen), kept = emit_.exp(emit_.subf(before, largest));
       emit_.store_lanes(largest, largest_at);
       Value weight = emit_.exp(emit_.subf(seen, largest));
-      Value product = emit_.load_lanes(emit_.address(dp_, row, step));
-      product = emit_.mulf(
-          weight, dropped(side, product, emit_.add(item_row, row), emit_.add(offset, step), first_other, head));
+      const Value dp = emit_.load_lanes(emit_.address(dp_, row, pairs.step));
+      Value product = emit_.mulf(weight, item_.dropped(dp, pairs.row, pairs.column, head));
       if (masked) {
-        weight = emit_.select(valid, weight, emit_.zero_lanes());
-        product = emit_.select(valid, product, emit_.zero_lanes());
+        weight = emit_.select(pairs.valid, weight, emit_.zero_lanes());
+        product = emit_.select(pairs.valid, product, emit_.zero_lanes());
       }
       for (const auto& [sums, term] : {std::pair{totals_, weight}, std::pair{products_, product}}) {
-        const Value at = emit_.address(sums, own, zero);
+        const Value at = emit_.address(sums, pairs.block_row, zero);
         emit_.store_lanes(emit_.addf(emit_.mulf(emit_.load_lanes(at), kept), term), at);
       }
     });
@@ -548,34 +551,48 @@ class BackwardEmitter {
   // As emit_gradients, of a head with softmax.
   void emit_softmax_gradients(const Side& side, Value item_row, Value offset, Value first_other, Value head,
                               bool masked) {
-    const Value zero = emit_.integer(0), alpha = emit_.broadcast(item_.argument("alpha"));
-    for_scores(side, item_row, offset, first_other, masked, [&](Value score, Value valid, Value step, Value row) {
-      const Value block_row = emit_.add(item_row, row), tile_column = emit_.add(offset, step);
+    const Value zero = emit_.integer(0);
+    for_pairs(side, item_row, offset, first_other, head, masked, [&](const Pairs& pairs, Value row) {
       const auto of_row = [&](ScratchMatrix numbers) {
-        if (!side.rows()) return emit_.load_lanes(emit_.address(numbers, zero, tile_column));
-        return emit_.broadcast(emit_.load_scalar(emit_.address(numbers, zero, block_row)));
+        if (!side.rows()) return emit_.load_lanes(emit_.address(numbers, zero, pairs.tile_column));
+        return emit_.broadcast(emit_.load_scalar(emit_.address(numbers, zero, pairs.block_row)));
       };
-      const Value dp = emit_.address(dp_, row, step);
+      const auto if_valid = [&](Value lanes) {
+        return masked ? emit_.select(pairs.valid, lanes, emit_.zero_lanes()) : lanes;
+      };
+      const Value dp = emit_.address(dp_, row, pairs.step);
+      const auto [score, slope] = item_.softmax_score_and_slope(pairs.product, pairs.row, pairs.column, head);
       Value weight = emit_.exp(emit_.subf(score, of_row(log_sums_)));
-      const Value passed_on = dropped(side, emit_.load_lanes(dp), block_row, tile_column, first_other, head);
-      Value gradient = emit_.mulf(emit_.mulf(weight, alpha), emit_.subf(passed_on, of_row(means_)));
-      if (side.db != nullptr) weight = dropped(side, weight, block_row, tile_column, first_other, head);
-      if (masked) {
-        weight = emit_.select(valid, weight, emit_.zero_lanes());
-        gradient = emit_.select(valid, gradient, emit_.zero_lanes());
-      }
-      if (side.db != nullptr) emit_.store_lanes(weight, emit_.address(s_, row, step));
-      if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dpairs_, block_row, tile_column));
+      const Value from_mean =
+          emit_.subf(item_.dropped(emit_.load_lanes(dp), pairs.row, pairs.column, head), of_row(means_));
+      if (params_.has_softmax_score()) add_to_operands(side, pairs, emit_.mulf(weight, from_mean), head);
+      const Value gradient = if_valid(emit_.mulf(emit_.mulf(weight, slope), from_mean));
+      if (side.db != nullptr) weight = item_.dropped(weight, pairs.row, pairs.column, head);
+      if (side.db != nullptr) emit_.store_lanes(if_valid(weight), emit_.address(s_, row, pairs.step));
+      if (side.which == kBiasSide) add_lanes(gradient, emit_.address(dpairs_, pairs.block_row, pairs.tile_column));
       if (side.da != nullptr) emit_.store_lanes(gradient, dp);
     });
   }
 
-  // AttentionItem::dropped() of lanes that are `block_row` behind the item's first row and `tile_column` behind
-  // `first_other`.
-  Value dropped(const Side& side, Value lanes, Value block_row, Value tile_column, Value first_other, Value head) {
-    const Value mine = emit_.add(item_.at(kBegin), block_row);
-    const Value others = emit_.count_from(emit_.add(first_other, tile_column));
-    return side.rows() ? item_.dropped(lanes, mine, others, head) : item_.dropped(lanes, others, mine, head);
+  // Adds to gradients of the operands that a head with softmax reads what its pairs pass on.
+  void add_to_operands(const Side& side, const Pairs& pairs, Value passed_on, Value head) {
+    const auto term_of = [&](const Operand& operand, bool of_column) {
+      const Value slope = item_.slope_of(operand, of_column, pairs.product, pairs.row, pairs.column, head);
+      const Value term = emit_.mulf(passed_on, emit_.broadcast(slope));
+      return pairs.valid ? emit_.select(pairs.valid, term, emit_.zero_lanes()) : term;
+    };
+    for (const PartSum& sum : sums_of(side)) {
+      if (!sum.part.operand->has_slopes()) continue;
+      add_lanes(term_of(*sum.part.operand, sum.part.of_columns),
+                emit_.address(sum.lanes, pairs.block_row, emit_.integer(0)));
+    }
+    if (side.operand != nullptr)
+      add_lanes(term_of(*side.operand, false), emit_.address(dpairs_, pairs.block_row, pairs.tile_column));
+    if (side.which != kRowSide || parts_.sums_of_pairs().count() == 0) return;
+    // Rows behind the item's last one are padding.
+    const Value counts = emit_.broadcast(emit_.lt(pairs.block_row, emit_.sub(item_.at(kEnd), item_.at(kBegin))));
+    add_to_sums_of_pairs(pairs.product, passed_on, pairs.row, pairs.column, head, emit_.real(1),
+                         pairs.valid ? emit_.both(pairs.valid, counts) : counts);
   }
 
   void add_lanes(Value lanes, Value address) {

@@ -183,9 +183,9 @@ class ForwardEmitter {
         Value product = emit_.load_lanes(emit_.address(weights_, row, step));
         if (params_.has_bias())
           product = emit_.addf(product, emit_.load_lanes(emit_.address(bias_, own, emit_.add(offset, step))));
-        Value score = item_.scaled(product);
+        const Value columns = emit_.count_from(emit_.add(first_column, step));
+        Value score = item_.softmax_score(product, emit_.add(first_row, row), columns, item_.at(kHead));
         if (masked) {
-          const Value columns = emit_.count_from(emit_.add(first_column, step));
           valid.push_back(emit_.broadcast(item_.valid(emit_.add(first_row, row), columns, item_.at(kHead))));
           score = emit_.select(valid.back(), score, item_.lowest());
         }

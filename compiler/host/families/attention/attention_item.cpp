@@ -151,6 +151,17 @@ std::pair<Value, Value> AttentionItem::score_and_slope(Value x, Value row, Value
   return {results[0], results[1]};
 }
 
+Value AttentionItem::softmax_score(Value x, Value row, Value column, Value head) {
+  if (params().has_softmax_score()) return emit().broadcast(score(x, row, column, head));
+  return emit().mulf(x, emit().broadcast(argument("alpha")));
+}
+
+std::pair<Value, Value> AttentionItem::softmax_score_and_slope(Value x, Value row, Value column, Value head) {
+  if (!params().has_softmax_score()) return {softmax_score(x, row, column, head), emit().broadcast(argument("alpha"))};
+  const auto [y, slope] = score_and_slope(x, row, column, head);
+  return {emit().broadcast(y), emit().broadcast(slope)};
+}
+
 bool AttentionItem::has_slope(const Operand& operand, bool of_column) const {
   return function_->regions.lookupSymbol(score_slope(operand.name, of_column)) != nullptr;
 }

@@ -34,7 +34,8 @@ AttentionCall::AttentionCall(const AttentionSpec& spec, Direction direction, con
       bias_operand(spec.operand(OperandUse::kBias)),
       factor_operand(spec.operand(OperandUse::kFactor)),
       alpha(alpha_of(spec, direction, values)),
-      score(params, alpha, own_tensors(spec, direction, values)) {
+      score(params, alpha, own_tensors(spec, direction, values)),
+      softmax_score(with_softmax_score(params), alpha, own_tensors(spec, direction, values)) {
   const Signature arguments = spec.signature(direction);
   const auto has = [&](std::string_view name) { return find_argument(arguments, name) >= 0; };
   const auto value = [&](std::string_view name) -> const HostValue& {

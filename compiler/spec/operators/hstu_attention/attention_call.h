@@ -29,7 +29,7 @@ struct AttentionCall {
   int64_t max_seq_len;
   double alpha, scale;
   AttentionDropout dropout;
-  ScoreFormula score;
+  ScoreFormula score, softmax_score;  // of heads without softmax, and what the others normalise
 
   int64_t rows() const { return offsets_.back(); }        // of k and v
   int64_t query_rows() const { return queries_.back(); }  // of q and out

@@ -105,7 +105,7 @@ AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
   const bool has_sites = std::ranges::any_of(operands_, &Operand::has_sites);
   if (!mask_reads_ && !has_sites) return;
   const Result<Expression> score = parse_score(params_);
-  shares_sites_ = has_sites && score.ok() && sites_are_shared(*score, operands_);
+  shares_sites_ = has_sites && !params_.has_softmax_score() && score.ok() && sites_are_shared(*score, operands_);
   if (!mask_reads_) return;
   for (Operand& operand : operands_) operand.by_score = !operand.is_own() || score->depends_on(operand.name);
 }

@@ -13,7 +13,7 @@ CallDeclaration& attention_call(CallDeclaration& call) {
       .alignment("alignment")
       .keywords(
           "precision causal target_group_size max_attn_len min_full_attn_seq_len contextual_seq_len sla_k1 sla_k2 "
-          "full_mask mask score operands num_softmax_heads")
+          "full_mask mask score operands num_softmax_heads softmax_score")
       .differentiable("out")
       .usual("scaling_seqlen", 0);
 }

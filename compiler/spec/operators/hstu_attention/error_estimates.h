@@ -117,7 +117,10 @@ struct Scored {
 
 class Errors {
  public:
-  Errors(const AttentionCall& x, const Units& units) : x_(x), units_(units), weighted_(x.params.has_row_factors()) {}
+  Errors(const AttentionCall& x, const Units& units) : Errors(x, units, x.score) {}
+  // With the score of other heads.
+  Errors(const AttentionCall& x, const Units& units, const ScoreFormula& formula)
+      : x_(x), units_(units), formula_(formula), weighted_(x.params.has_row_factors()) {}
 
   Estimate score(const double* q, const double* k, double bias) const {
     const Estimate s = scaled(dot(q, k, x_.params.attn_dim, bias, units_), x_.alpha);
@@ -131,13 +134,13 @@ class Errors {
   Scored scored(const Estimate& s, const ScorePlace& place) const {
     constexpr double kReach = 6;  // standard deviations
     const double reach = kReach * std::sqrt(s.variance);
-    const FormulaPoint at = x_.score.at(s.value, place, FormulaDetail::kErrors);
+    const FormulaPoint at = formula_.at(s.value, place, FormulaDetail::kErrors);
     double slope = square(at.slope), curvature = square(at.curvature);
     for (const double other : {s.value - reach, s.value + reach}) {
-      const FormulaPoint near = x_.score.at(other, place, FormulaDetail::kErrors);
+      const FormulaPoint near = formula_.at(other, place, FormulaDetail::kErrors);
       slope = std::max(slope, square(near.slope));
       curvature = std::max(curvature, square(near.curvature));
-      if (!x_.score.may_jump() || reach == 0) continue;
+      if (!formula_.may_jump() || reach == 0) continue;
       slope = std::max(slope, square((near.value - at.value) / reach));
       curvature = std::max(curvature, square((near.slope - at.slope) / reach));
     }
@@ -153,18 +156,18 @@ class Errors {
   Estimate site_slope(const ScoreFormula::Site& site, const Estimate& s, const ScorePlace& place) const {
     constexpr double kReach = 6;  // standard deviations
     const double reach = kReach * std::sqrt(s.variance);
-    const FormulaPoint at = x_.score.at(site, s.value, place, FormulaDetail::kErrors);
+    const FormulaPoint at = formula_.at(site, s.value, place, FormulaDetail::kErrors);
     double change = 0;
     for (const double other : {s.value - reach, s.value + reach})
-      change = std::max(change, square(x_.score.at(site, other, place, FormulaDetail::kSlope).slope - at.slope));
+      change = std::max(change, square(formula_.at(site, other, place, FormulaDetail::kSlope).slope - at.slope));
     const double rounded = square(units_.tanh * at.slope_by_tanh) / 3 +
                            square(units_.arithmetic) * (square(std::max(std::abs(at.slope), at.slope_by_rounding)) + 1);
     return {at.slope, change / square(kReach) + rounded + kGrid};
   }
   // The term that a pair adds to the element that a site reads. It may follow from dS as it is stored.
   Estimate site_term(const Estimate& product, const ScoreFormula::Site& site, double factor) const {
-    const bool by_kernel = x_.score.operands()[site.operand].has_slopes();
-    return by_kernel || !x_.score.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
+    const bool by_kernel = formula_.operands()[site.operand].has_slopes();
+    return by_kernel || !formula_.sites_add_to_x() ? scaled(product, factor) : stored(product, factor);
   }
   // The product of dP, the derivative and alpha, whichever two are multiplied first.
   Estimate slope(const Estimate& dp, const Estimate& derivative) const {
@@ -191,6 +194,7 @@ class Errors {
  private:
   const AttentionCall& x_;
   const Units& units_;
+  const ScoreFormula& formula_;
   bool weighted_;
 };
 
@@ -202,6 +206,7 @@ class SharedSums {
       : variances_(elements), squares_(elements), values_(elements), terms_(elements) {}
 
   size_t size() const { return variances_.size(); }
+  void add_variance(size_t element, double variance) { plus(variances_[element], variance); }
   void add(size_t element, const Estimate& term) {
     plus(variances_[element], term.variance);
     plus(squares_[element], square(term.value));
@@ -209,7 +214,7 @@ class SharedSums {
     plus(terms_[element], 1);
   }
   // Terms that are multiples of `step`.
-  void add_steps(size_t element, double terms, double step) { plus(variances_[element], terms * grid_variance(step)); }
+  void add_steps(size_t element, double terms, double step) { add_variance(element, terms * grid_variance(step)); }
   void write(double* to, const Units& units) const {
     for (size_t i = 0; i < size(); ++i) {
       const double sums = square(units.sum) * (square(values_[i]) + terms_[i] * squares_[i]);
@@ -236,6 +241,8 @@ class OwnTerms {
     largest_ = std::max(largest_, std::abs(term.value));
     ++counts_[element];
   }
+  // The variance of an error that several terms have in common.
+  void add_variance(size_t element, double variance) { sums_.add_variance(element, variance); }
   void finish() {
     for (size_t i = 0; i < counts_.size(); ++i) {
       if (counts_[i] > 0) sums_.add_steps(i, counts_[i], step_ * largest_);
@@ -256,7 +263,15 @@ struct Variances {
   std::vector<SharedSums>* own;  // of declared operands
 };
 
-// The same of heads whose weights are a softmax.
+// The terms of declared operands, for a sequence and head.
+inline std::vector<OwnTerms> own_terms(const AttentionCall& x, const Variances& y) {
+  const double step = x.score.sites_add_to_x() ? 0x1p-13 : 0x1p-17;  // site_warps.cuh, table_scatter.cuh
+  std::vector<OwnTerms> terms;
+  for (size_t o = 0; o < y.own->size(); ++o) terms.emplace_back((*y.own)[o], x.score.operands()[o].has_sites(), step);
+  return terms;
+}
+
+// Variances of outputs of heads whose weights are a softmax.
 void softmax_forward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
                                const SequenceRows& rows);
 void softmax_backward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,

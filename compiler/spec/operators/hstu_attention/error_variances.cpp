@@ -34,9 +34,7 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
   const Errors errors(x, units);
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
-  std::vector<OwnTerms> own;
-  const double step = x.score.sites_add_to_x() ? 0x1p-13 : 0x1p-17;  // site_warps.cuh, table_scatter.cuh
-  for (size_t o = 0; o < y.own->size(); ++o) own.emplace_back((*y.own)[o], x.score.operands()[o].has_sites(), step);
+  std::vector<OwnTerms> own = own_terms(x, y);
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t row = rows.first + i;
     const double* const q = x.q + x.place(row, head, attn_dim);

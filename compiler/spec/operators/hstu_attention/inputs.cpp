@@ -200,8 +200,9 @@ std::vector<HostValue> attention_inputs(const AttentionSpec& spec, Direction dir
   const double deviation = std::sqrt(2.0) * std::pow(static_cast<double>(p.attn_dim), 0.25);
   // The derivative of relu jumps at 0: rounding may put a score on its other side, and then an implementation is as
   // right as the reference that it differs from. With exact dot products there is one answer. A text may jump, too.
-  const bool bends = direction == Direction::kBackward && p.score == "relu";
-  const double grid = bends || ScoreFormula(p, 1).may_jump() ? kExactGrid : 0;
+  const bool bends = direction == Direction::kBackward && (p.score == "relu" || p.softmax_score == "relu");
+  const bool jumps = ScoreFormula(p, 1).may_jump() || ScoreFormula(with_softmax_score(p), 1).may_jump();
+  const double grid = bends || jumps ? kExactGrid : 0;
   std::vector<HostValue> values;
   values.push_back(tensor_value(normal_tensor({queries, p.heads, p.attn_dim}, deviation, p.dtype, seed, 0, grid)));
   values.push_back(tensor_value(normal_tensor({total, p.heads, p.attn_dim}, deviation, p.dtype, seed, 1, grid)));

@@ -46,6 +46,8 @@ std::vector<ExpressionName> names_with(const std::vector<Operand>& operands) {
   return names;
 }
 
+bool is_named(const HstuAttentionParams& params) { return is_named_score(params.score) && !params.has_softmax_score(); }
+
 bool is_number(const Expression& score, int node, double number) {
   const Expression::Node& of = score.node(node);
   return of.op == Operator::kConstant && of.real && of.number == number;
@@ -105,7 +107,17 @@ Result<Expression> parse_score(std::string_view score, const std::vector<Operand
 }
 
 Result<Expression> parse_score(const HstuAttentionParams& params) {
-  return parse_score(params.score, own_operands(params.operands, params.heads));
+  const std::vector<Operand> operands = own_operands(params.operands, params.heads);
+  if (!params.has_softmax_score()) return parse_score(params.score, operands);
+  Result<Expression> of_softmax = parse_score(params.softmax_score, operands);
+  if (!of_softmax.ok() || params.num_softmax_heads == params.heads) return of_softmax;
+  const Result<Expression> of_others = parse_score(params.score, operands);
+  if (!of_others.ok()) return of_others;
+  const Term softmax = {of_softmax->root()};
+  ExpressionBuilder builder(*std::move(of_softmax));
+  const Term other = builder.copy(*of_others);
+  const Term has_softmax = builder.lt(builder.number("head"), builder.integer(params.num_softmax_heads));
+  return std::move(builder).finish(builder.select(has_softmax, softmax, other));
 }
 
 std::string canonical_score(std::string_view score, const std::vector<Operand>& operands) {
@@ -117,8 +129,13 @@ std::string canonical_score(std::string_view score, const std::vector<Operand>& 
   return text;
 }
 
+std::string canonical_softmax_score(std::string_view score, const std::vector<Operand>& operands) {
+  std::string text = score.empty() ? "" : canonical_score(score, operands);
+  return text == "identity" ? "" : text;
+}
+
 bool score_reads_positions(const HstuAttentionParams& params) {
-  if (is_named_score(params.score)) return false;
+  if (is_named(params)) return false;
   const Result<Expression> expression = parse_score(params);
   if (!expression.ok()) return false;
   return std::ranges::any_of(std::array{"row", "col", "n", "targets"},
@@ -176,7 +193,7 @@ double score_instructions(const Expression& score, int number) {
 }
 
 double score_work(const HstuAttentionParams& params) {
-  if (is_named_score(params.score)) return 1;
+  if (is_named(params)) return 1;
   const Result<Expression> expression = parse_score(params);
   return expression.ok() ? score_work(*expression) : 1;
 }

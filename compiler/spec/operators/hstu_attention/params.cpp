@@ -118,48 +118,66 @@ std::string read_by_product(const Expression& score, const Operand& operand) {
   return {};
 }
 
-void check_score(const HstuAttentionParams& p, ConfigRules& rules) {
-  const Result<std::vector<Operand>> operands = parse_own_operands(p.operands, p.heads);
-  if (!operands.ok()) return rules.broken("operands", Json(p.operands), operands.status().message());
-  const Result<Expression> score = parse_score(p.score, *operands);
-  if (!score.ok()) return rules.broken("score", Json(p.score), score.status().message());
-  const Result<Expression> mask = parse_mask(p.mask.empty() ? "true" : p.mask, *operands);
-  for (const Operand& operand : *operands) {
-    if (!score->depends_on(operand.name)) {
-      if (!mask.ok()) continue;  // said of the mask
-      const bool masks = mask->symbol(operand.name) >= 0 && mask->depends_on(operand.name);
-      if (masks && !operand.gradient) continue;
-      return rules.broken(
-          "operands", Json(p.operands),
-          masks
-              ? fmt::format("{0} has a gradient, and the mask alone reads it; allowed: {0} without "
-                            "grad",
-                            operand.name)
-              : fmt::format("neither the score nor the mask reads {}; allowed: what one of them reads", operand.name));
-    }
+// Nothing where the text, which is that of the field, is no score.
+std::optional<Expression> check_score(const HstuAttentionParams& p, std::string_view field, const std::string& text,
+                                      const std::vector<Operand>& operands, ConfigRules& rules) {
+  Result<Expression> score = parse_score(text, operands);
+  if (!score.ok()) {
+    rules.broken(field, Json(text), score.status().message());
+    return std::nullopt;
+  }
+  for (const Operand& operand : operands) {
     std::string refused = read_by_product(*score, operand);
     if (refused.empty() && operand.gradient && operand.kind == &row_kind()) refused = unsummed_read(*score, operand);
-    if (!refused.empty()) return rules.broken("score", Json(p.score), refused);
+    if (!refused.empty()) rules.broken(field, Json(text), refused);
   }
   if (!p.num_targets && score->depends_on("targets")) {
-    rules.broken("score", Json(p.score),
+    rules.broken(field, Json(text),
                  "launches take no num_targets; allowed: num_targets=true, or a score without targets");
+  }
+  return *std::move(score);
+}
+
+// Each operand is read, by what heads have or by the mask.
+void check_reads(const HstuAttentionParams& p, const std::vector<Expression>& scores,
+                 const std::vector<Operand>& operands, ConfigRules& rules) {
+  const Result<Expression> mask = parse_mask(p.mask.empty() ? "true" : p.mask, operands);
+  for (const Operand& operand : operands) {
+    const auto reads = [&](const Expression& score) { return score.depends_on(operand.name); };
+    if (std::ranges::any_of(scores, reads) || !mask.ok()) continue;  // the latter is said of the mask
+    const bool masks = mask->symbol(operand.name) >= 0 && mask->depends_on(operand.name);
+    if (masks && !operand.gradient) continue;
+    const char* const readers =
+        p.num_softmax_heads == p.heads ? "neither softmax_score, which all heads have," : "neither the score";
+    return rules.broken(
+        "operands", Json(p.operands),
+        masks ? fmt::format("{0} has a gradient, and the mask alone reads it; allowed: {0} without grad", operand.name)
+              : fmt::format("{} nor the mask reads {}; allowed: what one of them reads", readers, operand.name));
   }
 }
 
-// A score is of the heads that have no softmax; where all have one, none is left for it. Kernels that add up the
-// gradients of what a score reads go through all heads.
+void check_scores(const HstuAttentionParams& p, ConfigRules& rules) {
+  const Result<std::vector<Operand>> operands = parse_own_operands(p.operands, p.heads);
+  if (!operands.ok()) return rules.broken("operands", Json(p.operands), operands.status().message());
+  std::vector<Expression> scores;  // that heads have
+  const auto check = [&](std::string_view field, const std::string& text, bool of_heads) {
+    std::optional<Expression> score = check_score(p, field, text, *operands, rules);
+    if (score && of_heads) scores.push_back(*std::move(score));
+    return score.has_value();
+  };
+  bool valid = check("score", p.score, p.num_softmax_heads != p.heads);
+  if (p.has_softmax_score()) valid = check("softmax_score", p.softmax_score, true) && valid;
+  if (valid) check_reads(p, scores, *operands, rules);
+}
+
 void check_softmax_heads(const HstuAttentionParams& p, ConfigRules& rules) {
   if (p.num_softmax_heads > p.heads) {
     return rules.broken("num_softmax_heads", p.num_softmax_heads,
                         fmt::format("heads is {0}; allowed: 0 to {0}", p.heads));
   }
-  if (p.has_softmax() && !p.operands.empty()) {
-    rules.broken("num_softmax_heads", p.num_softmax_heads,
-                 "the score reads operands; allowed: 0, or a score without operands");
-  }
-  if (p.has_softmax() && p.has_intervals()) {
-    rules.broken("num_softmax_heads", p.num_softmax_heads, "launches take attn_func; allowed: 0, or attn_func of 0");
+  if (p.has_softmax_score() && !p.has_softmax()) {
+    rules.broken("softmax_score", Json(p.softmax_score),
+                 "no head has softmax; allowed: none, or num_softmax_heads above 0 with it");
   }
 }
 
@@ -203,7 +221,7 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
                  "num_contexts says it of each sequence; allowed: 0, or num_contexts=false with it");
   }
   check_operands(p, path, mistakes);
-  check_score(p, rules);
+  check_scores(p, rules);
   check_softmax_heads(p, rules);
   if (p.attn_func_heads > 0 && !p.has_intervals()) {
     rules.broken("attn_func_heads", p.attn_func_heads,
@@ -224,6 +242,7 @@ void make_canonical(HstuAttentionParams& p) {
   if (!p.attn_dropout) p.attn_seed_tensor = false;
   make_canonical_operands(p);
   p.score = canonical_score(p.score, own_operands(p.operands, p.heads));
+  p.softmax_score = canonical_softmax_score(p.softmax_score, own_operands(p.operands, p.heads));
   p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.num_softmax_heads == p.heads) p.score = HstuAttentionParams().score;
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;

@@ -50,6 +50,7 @@ struct HstuAttentionParams {
   std::string score = "silu";       // one of kHstuScores, or an expression of kScoreNames (docs/expressions.md)
   std::string operands = "";        // declarations of what these two read (operands/own_operands.h)
   int64_t num_softmax_heads = 0;    // the first heads, whose weights are the softmax of S over the row's valid columns
+  std::string softmax_score = "";   // an expression as `score`, whose values these have in place of S; empty: S itself
   int64_t rab_heads = 0;            // heads Hr of the bias tensor rab, a divisor of H; 0: there is none
   std::string attn_scale = "none";  // one of kAttnScales
   // Which of their gradients backward returns; true where there is nothing to return.
@@ -67,6 +68,7 @@ struct HstuAttentionParams {
   bool has_intervals() const { return attn_func > 0; }  // the mask is what launches give
   bool has_softmax() const { return num_softmax_heads > 0; }
   bool is_softmax_head(int64_t head) const { return head < num_softmax_heads; }
+  bool has_softmax_score() const { return !softmax_score.empty(); }
 
   // What operands are used for. A bias is added to the products, and heads share its heads evenly. Factors multiply the
   // rows of P in place of the scale: each row has its own, or all rows have one.
@@ -127,6 +129,10 @@ struct HstuAttentionParams {
             .or_none(),
         field("num_softmax_heads", &P::num_softmax_heads,
               "so many of the first heads have softmax over the valid columns in place of score and scale", 0, 1024)
+            .or_none(),
+        field("softmax_score", &P::softmax_score,
+              "what heads with softmax normalise, as an expression like score, such as x - 0.5 * (row - col); without "
+              "it x")
             .or_none(),
         field("rab_heads", &P::rab_heads,
               "launches take a relative bias rab with this many heads, a divisor of heads; 0: none", 0, 1024),

@@ -38,13 +38,14 @@ double product(const AttentionCall& x, int64_t head, const SequenceRows& rows, c
   return x.alpha * (dot(q, k, x.params.attn_dim) + x.bias(rows.b, head, i, j));
 }
 
-// Row i of the sequence in a head with softmax: the valid columns and their weights, which add up to 1.
+// Row i of the sequence in a head with softmax: the valid columns, S of each and their weights, which add up to 1.
 struct SoftmaxRow {
   SoftmaxRow(const AttentionCall& x, int64_t head, const SequenceRows& rows, const double* q, int64_t i) {
     for (int64_t j = 0; i >= 0 && j < rows.n; ++j) {
-      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
+      if (!x.valid(rows, head, i, j)) continue;
       columns.push_back(j);
-      weights.push_back(product(x, head, rows, q, i, j));
+      products.push_back(product(x, head, rows, q, i, j));
+      weights.push_back(x.softmax_score.value(products.back(), x.pair(rows, head, i, j)));
     }
     if (columns.empty()) return;
     const double largest = *std::ranges::max_element(weights);
@@ -54,8 +55,17 @@ struct SoftmaxRow {
   }
 
   std::vector<int64_t> columns;
-  std::vector<double> weights;
+  std::vector<double> products, weights;
 };
+
+// Adds what a pair with S `s` passes on to the operands that its score reads.
+void add_to_operands(const Outputs& y, const ScoreFormula& score, double s, const ScorePlace& pair, double passed_on) {
+  for (const ScoreFormula::Site& site : score.sites()) {
+    const int64_t element = score.element(site, pair);
+    if (element < 0) continue;
+    add_shared(y.own[site.operand][element], passed_on * score.at(site, s, pair, FormulaDetail::kSlope).slope);
+  }
+}
 
 void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t hidden_dim = x.params.hidden_dim;
@@ -70,8 +80,8 @@ void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, c
   }
 }
 
-// Passes on dS = P (dP - sum over the row of P dP), with P of a row that adds up to 1 and dP = dout v, times what
-// dropout multiplies P by.
+// Passes on P (dP - sum over the row of P dP) times the slope of the score, with P of a row that adds up to 1 and dP =
+// dout v, times what dropout multiplies P by.
 void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   for (int64_t i = 0; i < rows.n; ++i) {
@@ -87,11 +97,14 @@ void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_
     }
     for (size_t c = 0; c < row.columns.size(); ++c) {
       const int64_t j = row.columns[c], column = x.place(rows.first + j, head, attn_dim);
-      const double ds = row.weights[c] * (dp[c] - mean);
+      const double passed_on = row.weights[c] * (dp[c] - mean);
+      const ScorePlace pair = x.pair(rows, head, i, j);
+      const double ds = passed_on * x.softmax_score.at(row.products[c], pair, FormulaDetail::kSlope).slope;
       add(y.dq + query, x.alpha * ds, x.k + column, attn_dim);
       add(y.dk + column, x.alpha * ds, x.q + query, attn_dim);
       add(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c] * kept[c], dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
+      add_to_operands(y, x.softmax_score, row.products[c], pair, passed_on);
     }
   }
 }
@@ -137,12 +150,7 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       add(y.dv + value, score.value * factor * kept, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
-      for (const ScoreFormula::Site& site : x.score.sites()) {
-        const int64_t element = x.score.element(site, pair);
-        if (element < 0) continue;
-        const double slope = x.score.at(site, s, pair, FormulaDetail::kSlope).slope;
-        add_shared(y.own[site.operand][element], dp * slope * factor);
-      }
+      add_to_operands(y, x.score, s, pair, dp * factor);
     }
   }
 }

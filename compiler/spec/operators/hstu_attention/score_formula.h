@@ -17,6 +17,12 @@ struct ScorePlace {
   int64_t row, col, n, targets, head, first = 0, sequence = 0;
 };
 
+// The same parameters with what heads with softmax normalise as their score.
+inline HstuAttentionParams with_softmax_score(HstuAttentionParams params) {
+  params.score = params.has_softmax_score() ? params.softmax_score : "identity";
+  return params;
+}
+
 // A score in float64.
 class ScoreFormula {
  public:

@@ -195,9 +195,8 @@ std::optional<SplitScore> split_score(const Expression& score, const std::vector
 
 std::optional<SplitScore> split_score(const HstuAttentionParams& params) {
   if (params.operands.empty()) return std::nullopt;
-  const std::vector<Operand> operands = own_operands(params.operands, params.heads);
-  const Result<Expression> score = parse_score(params.score, operands);
-  return score.ok() ? split_score(*score, operands) : std::nullopt;
+  const Result<Expression> score = parse_score(params);
+  return score.ok() ? split_score(*score, own_operands(params.operands, params.heads)) : std::nullopt;
 }
 
 }  // namespace hstujit

@@ -23,7 +23,7 @@ struct SplitScore {
 // operand, or all take few instructions.
 std::optional<SplitScore> split_score(const Expression& score, const std::vector<Operand>& operands);
 
-// The same of an instance's score; nothing where that is a name.
+// The same of an instance's expression; nothing where it reads no operands.
 std::optional<SplitScore> split_score(const HstuAttentionParams& params);
 
 }  // namespace hstujit

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "compiler/spec/operators/hstu_attention/error_estimates.h"
 
@@ -9,19 +11,24 @@ namespace hstujit {
 
 namespace {
 
-// Row i of the sequence in a head with softmax: the valid columns, and of each S, the weight, which is relative to the
-// sum of all, what dropout multiplies it by, and dP where `dout` is given.
+// Row i of the sequence in a head with softmax: the valid columns, and of each S, its score and the slope of that, the
+// weight, which is relative to the sum of all, what dropout multiplies it by, and dP where `dout` is given.
 struct SoftmaxRow {
   SoftmaxRow(const AttentionCall& x, const Errors& errors, const Units& units, int64_t head, const SequenceRows& rows,
              int64_t query, int64_t i, const double* dout = nullptr) {
     for (int64_t j = 0; i >= 0 && j < rows.n; ++j) {
-      if (!hstu_attention_valid(x.params, i, j, rows.n, rows.t, rows.c)) continue;
-      Estimate s = errors.score(x.q + x.place(query, head, x.params.attn_dim),
-                                x.k + x.place(rows.first + j, head, x.params.attn_dim), x.bias(rows.b, head, i, j));
-      s.variance += square(units.arithmetic * s.value);  // once more, as a power of two
-      largest = std::max(largest, s.value);
+      if (!x.valid(rows, head, i, j)) continue;
+      const Estimate s =
+          errors.score(x.q + x.place(query, head, x.params.attn_dim),
+                       x.k + x.place(rows.first + j, head, x.params.attn_dim), x.bias(rows.b, head, i, j));
+      auto [score, slope] =
+          x.params.has_softmax_score() ? errors.scored(s, x.pair(rows, head, i, j)) : Scored{s, {1, 0}};
+      score.variance += square(units.arithmetic * score.value);  // once more, as a power of two
+      largest = std::max(largest, score.value);
       columns.push_back(j);
-      scores.push_back(s);
+      products.push_back(s);
+      scores.push_back(score);
+      slopes.push_back(slope);
       kept.push_back(x.kept(rows, head, i, j));
       if (dout == nullptr) continue;
       const double* const v = x.v + x.place(rows.first + j, head, x.params.hidden_dim);
@@ -34,19 +41,25 @@ struct SoftmaxRow {
   }
 
   std::vector<int64_t> columns;
-  double largest = -std::numeric_limits<double>::infinity();  // of S
-  std::vector<Estimate> scores, dp;
+  double largest = -std::numeric_limits<double>::infinity();  // of the scores
+  std::vector<Estimate> products, scores, slopes, dp;
   std::vector<double> weights, kept;
   Estimate sum;  // of the weights before they are divided by it, of which the largest is 1
 };
 
 }  // namespace
 
-// An error of S of a column moves its weight, and all others through their sum: the result by the weight times the
-// column's distance from the result.
+// What a row adds to elements of operands, by the slopes of its pairs: their part in an error of the mean of dP, and of
+// the logarithm of the sum of weights, which the row's pairs have in common.
+struct SharedErrors {
+  double by_mean = 0, by_logarithm = 0;
+};
+
+// An error of the score of a column moves its weight, and all others through their sum: the result by the weight times
+// the column's distance from the result.
 void softmax_forward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
                                const SequenceRows& rows) {
-  const Errors errors(x, units);
+  const Errors errors(x, units, x.softmax_score);
   const int64_t hidden_dim = x.params.hidden_dim;
   for (int64_t r = 0; r < rows.queries; ++r) {
     const int64_t query = rows.first_query + r;
@@ -74,9 +87,10 @@ void softmax_forward_variances(const AttentionCall& x, const Variances& y, const
 // weights, and of all dS, together.
 void softmax_backward_variances(const AttentionCall& x, const Variances& y, const Units& units, int64_t head,
                                 const SequenceRows& rows) {
-  const Errors errors(x, units);
+  const Errors errors(x, units, x.softmax_score);
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
+  std::vector<OwnTerms> operands = own_terms(x, y);
   for (int64_t i = 0; i < rows.n; ++i) {
     const int64_t query = rows.first + i;
     const double* const q = x.q + x.place(query, head, attn_dim);
@@ -96,6 +110,7 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
     }
     mean.variance += square(units.arithmetic * mean.value);
     Sums dq(1, attn_dim);
+    std::map<std::pair<size_t, int64_t>, SharedErrors> shared;
     std::vector<double> by_mean(static_cast<size_t>(attn_dim)), value(static_cast<size_t>(attn_dim));
     for (size_t c = 0; c < row.columns.size(); ++c) {
       const int64_t j = row.columns[c];
@@ -104,21 +119,36 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
                                square(row.weights[c]) * (row.scores[c].variance + square(units.arithmetic)) + kGrid};
       const Estimate own = {row.dp[c].value - mean.value,
                             row.dp[c].variance + square(units.arithmetic * row.dp[c].value)};
-      const Estimate ds = errors.slope(own, weight);
+      const Estimate ds = errors.slope(own * row.slopes[c], weight);
       dq.add(0, errors.stored(ds, 1), k, units);
       // Rows are independent of one another in sums of columns.
       const Estimate of_row = {own.value, own.variance + mean.variance};
       const Estimate by_row = {weight.value, weight.variance + square(weight.value) * logarithm};
-      dk.add(j, errors.stored(errors.slope(of_row, by_row), 1), q, units);
+      dk.add(j, errors.stored(errors.slope(of_row * row.slopes[c], by_row), 1), q, units);
       dv.add(j, errors.stored(by_row, row.kept[c]), dout, units);
       for (int64_t d = 0; d < attn_dim; ++d) {
-        by_mean[static_cast<size_t>(d)] += x.alpha * row.weights[c] * k[d];
+        by_mean[static_cast<size_t>(d)] += x.alpha * row.weights[c] * row.slopes[c].value * k[d];
         value[static_cast<size_t>(d)] += ds.value * k[d];
       }
       if (y.dbias != nullptr) {
-        const Estimate term = errors.slope(of_row, by_row);
+        const Estimate term = errors.slope(of_row * row.slopes[c], by_row);
         y.dbias[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
       }
+      const ScorePlace pair = x.pair(rows, head, i, j);
+      for (const ScoreFormula::Site& site : x.softmax_score.sites()) {
+        const int64_t element = x.softmax_score.element(site, pair);
+        if (element < 0) continue;
+        const Estimate slope = errors.site_slope(site, row.products[c], pair), term = own * weight * slope;
+        operands[site.operand].add(static_cast<size_t>(element),
+                                   {term.value, term.variance + square(units.arithmetic * term.value) + kGrid});
+        SharedErrors& errors_of_row = shared[{site.operand, element}];
+        errors_of_row.by_mean += weight.value * slope.value;
+        errors_of_row.by_logarithm += term.value;
+      }
+    }
+    for (const auto& [place, error] : shared) {
+      operands[place.first].add_variance(static_cast<size_t>(place.second), square(error.by_mean) * mean.variance +
+                                                                                square(error.by_logarithm) * logarithm);
     }
     double* const to = y.dq + x.place(query, head, attn_dim);
     dq.write(0, to, units);
@@ -127,6 +157,7 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
           square(by_mean[static_cast<size_t>(d)]) * mean.variance + square(value[static_cast<size_t>(d)]) * logarithm;
     }
   }
+  for (OwnTerms& terms : operands) terms.finish();
   for (int64_t j = 0; j < rows.n; ++j) {
     dk.write(j, y.dk + x.place(rows.first + j, head, attn_dim), units);
     dv.write(j, y.dv + x.place(rows.first + j, head, hidden_dim), units);

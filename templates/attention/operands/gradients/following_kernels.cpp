@@ -45,6 +45,7 @@ class Kernels {
         signature_(spec.signature(Direction::kBackward)),
         sums_(spec.operands(), spec.shares_sites()),
         found_(found),
+        regions_(plan.workspace.regions.size()),
         plan_(plan) {}
 
   void add() {
@@ -129,13 +130,14 @@ class Kernels {
   }
 
   void add_row_sums() {
-    const std::vector<WorkspaceRegion>& regions = plan_.workspace.regions;
-    if (regions.empty()) {
+    // The sums of what heads with softmax read come later, and need what is known of rows.
+    const bool all_read = !params_.has_softmax_score() || sums_.count() == 0;
+    if (regions_ == 0 || !all_read) {
       const GridFactor bytes = constant_factor(static_cast<int64_t>(sizeof(float)));
       add_workspace_region("row_sums", "float*", {{size_factor(signature_, "q"), bytes}, false}, plan_);
     } else {
-      // The last one of the fused kernel has a row of dq for each, and nobody reads it any more.
-      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions.size() - 1));
+      // The last one that the plan came with has a number for each row at least, and nobody reads it any more.
+      plan_.slots.push_back(workspace_slot("row_sums", "float*", regions_ - 1));
     }
   }
 
@@ -145,6 +147,7 @@ class Kernels {
   const Signature signature_;
   const OperandSums sums_;
   const FoundOtherwise found_;
+  const size_t regions_;  // of the workspace, before any is added
   LaunchPlan& plan_;
 };
 

@@ -64,6 +64,69 @@ struct Fragment {
   }
 };
 
+#ifdef kSoftmaxScoreDropout
+template <bool kTransposed, class Fragment, class Params>
+__device__ __forceinline__ u32 kept_pairs(const Fragment& fragment, const Params& params, const Sequence& sequence,
+                                          int head) {
+  return fragment.template kept<kTransposed>(params, sequence, head);
+}
+template <class Params>
+__device__ __forceinline__ float factor_of_kept(const Params& params) {
+  return kept_factor(params);
+}
+#elifdef kSoftmaxScore
+// Without dropout all pairs are kept.
+template <bool kTransposed, class Fragment, class Params>
+__device__ __forceinline__ u32 kept_pairs(const Fragment&, const Params&, const Sequence&, int) {
+  return ~0u;
+}
+template <class Params>
+__device__ __forceinline__ float factor_of_kept(const Params&) {
+  return 1.0f;
+}
+#endif
+#ifdef kSoftmaxScore
+// What the pairs of a tile pass on to what their scores read: dP times the factor of the row, and in a head with
+// softmax P times what dP is above the mean of the row's. With kTransposed, rows of the fragment are columns.
+template <class Spec, class Config, class Params, bool kTransposed = false>
+class PassedOn {
+ public:
+  __device__ __forceinline__ PassedOn(const Params& params, const Sequence& sequence, int head,
+                                      const Fragment<Spec>& fragment)
+      : params_(params),
+        softmax_(is_softmax_head<Spec>(head)),
+        kept_(kept_pairs<kTransposed>(fragment, params, sequence, head)),
+        rows_(params, sequence.start, sequence.rows, head),
+        factors_(row_factors<Spec>(params, sequence.start, sequence.rows)) {
+    if (kTransposed || !softmax_) return;
+    known_[0] = rows_.of(fragment.row_of(0));
+    known_[1] = rows_.of(fragment.row_of(2));
+  }
+
+  // Bit 4 * j + e: element e of fragment j passes on something where it is valid. The score of another is anything.
+  __device__ __forceinline__ u32 counting() const { return softmax_ ? ~0u : kept_; }
+
+  // Takes the product and dP of element e of fragment j, whose row is `row` and whose pair is that of `at`.
+  template <class At>
+  __device__ __forceinline__ float of(int j, int e, float product, float gradient, int row, const At& at) const {
+    if (!softmax_) return gradient * factor_of(factors_, row);
+    const RowStatistics known = kTransposed ? rows_.of(row) : known_[e / 2];
+    const float weight = softmax_weight<Config>(score(product, at, params_), known, params_);
+    return weight * ((is_kept(j, e) ? gradient : 0.0f) - known.mean) * factor_of_kept(params_);
+  }
+
+ private:
+  __device__ __forceinline__ bool is_kept(int j, int e) const { return kept_ >> (4 * j + e) & 1; }
+
+  const Params& params_;
+  const bool softmax_;
+  const u32 kept_;
+  const SoftmaxRows<Spec, Params> rows_;
+  const decltype(row_factors<Spec>(Params(), 0, 0)) factors_;
+  RowStatistics known_[2];  // of the thread's rows, unless these are columns
+};
+
+#endif
 // Whether some pairs of a tile are valid, and whether all are.
 template <class Spec>
 __device__ __forceinline__ void classify(const Sequence& sequence, int row0, int column0, bool& full, bool& visible) {
@@ -154,7 +217,27 @@ class BiasSums {
     kept_ = fragment_.kept(params_, sequence_, kv_tile.head);
   }
 #endif
-#ifdef kDropoutSoftmax
+#ifdef kSoftmaxScoreDropout
+  __device__ __forceinline__ u32 kept() const { return kept_; }
+#elifdef kSoftmaxScore
+  __device__ __forceinline__ u32 kept() const { return ~0u; }
+#endif
+#ifdef kSoftmaxScore
+  __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const float factor = factor_of_kept(params_);
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
+        float weight, gradient = kept() >> (4 * j + e) & 1 ? gradients[0][j][e] : 0.0f;
+        softmax_gradient<Config>(scores[0][j][e], rows.of(fragment_.row_of(e)), at, params_, weight, gradient);
+        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradient * factor : 0.0f;
+      }
+    }
+  }
+#elifdef kDropoutSoftmax
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
     const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
     const float factor = kept_factor(params_);

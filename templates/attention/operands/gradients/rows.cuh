@@ -32,6 +32,11 @@ class SlopeSums {
 #endif
     end_ = min(end_, sequence.rows);
     other_ = begin_;
+#ifdef kSoftmaxScore
+    // All heads may read it.
+#elifdef kNumSoftmaxHeads
+    head_ = max(head_, Spec::kNumSoftmaxHeads);  // softmax reads nothing
+#endif
   }
 
   // Called by TilePairs::run().
@@ -53,8 +58,14 @@ class SlopeSums {
   }
   __device__ __forceinline__ void add(const KvTile& tile, const Scores& scores, const Scores& gradients) {
     const Fragment<Spec> fragment(own0_, tile.column0);
+#ifdef kSoftmaxScore
+    const PassedOn<Spec, Config, Params, kColumns> passed_on(params_, sequence_, tile.head, fragment);
+#else
     const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
-#ifdef kDropout
+#endif
+#ifdef kSoftmaxScore
+    // It knows which pairs are kept.
+#elifdef kDropout
     const u32 kept = fragment.template kept<kColumns>(params_, sequence_, tile.head);
 #endif
 #pragma unroll
@@ -67,7 +78,9 @@ class SlopeSums {
         if constexpr (!Spec::kMaskTrivial) {
           valid = valid && mask_valid(row, column, sequence_.rows, sequence_.targets);
         }
-#ifdef kDropout
+#ifdef kSoftmaxScore
+        valid = valid && (passed_on.counting() >> (4 * j + e) & 1);
+#elifdef kDropout
         valid = valid && (kept >> (4 * j + e) & 1);
 #endif
         const auto at = [=] {
@@ -79,7 +92,11 @@ class SlopeSums {
         } else {
           slope = Slopes::of_row(scores[0][j][e], at, params_);
         }
+#ifdef kSoftmaxScore
+        sums_[e / 2] += valid ? passed_on.of(j, e, scores[0][j][e], gradients[0][j][e], row, at) * slope : 0.0f;
+#else
         sums_[e / 2] += valid ? gradients[0][j][e] * slope * factor_of(factors, row) : 0.0f;
+#endif
       }
     }
   }

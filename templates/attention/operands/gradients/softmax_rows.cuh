@@ -102,6 +102,32 @@ class SoftmaxSums {
   float sums_[2] = {0.0f, 0.0f}, products_[2] = {0.0f, 0.0f};
 };
 
+#ifdef kSoftmaxScore
+// The same for TilePairs::run(), of scores of S.
+template <class Spec, class Config, class Params>
+struct ScoredSums {
+  SoftmaxSums<Spec, Config, Params>& sums;
+  const Params& params;
+  const Sequence& sequence;
+  int row0;
+
+  __device__ __forceinline__ bool next(KvTile& kv_tile) { return sums.next(kv_tile); }
+  __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& products, const Scores& gradients) {
+    const Fragment<Spec> fragment(row0, kv_tile.column0);
+    Scores scores;
+#pragma unroll
+    for (int j = 0; j < kFragments; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const auto at = [=] { return fragment.pair(j, e, sequence, kv_tile.head); };
+        scores[0][j][e] = score(products[0][j][e], at, params);
+      }
+    }
+    sums.add(kv_tile, scores, gradients);
+  }
+};
+
+#endif
 }  // namespace operand_gradients
 
 // One CTA per (sequence, head with softmax, tile of rows). Comes before attention_gradients() of the template.
@@ -112,10 +138,20 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
   const u32 tiles = ceil_div(params.max_query_rows, kTileSize), place = blockIdx.x / tiles;
   const int head = static_cast<int>(place % Spec::kNumSoftmaxHeads);
   const int index = static_cast<int>(place / Spec::kNumSoftmaxHeads);
+#ifdef kAttnFunc
+  Sequence sequence = sequence_of<Spec, Config>(params, index);
+  sequence.targets = intervals_of<Spec>(params, sequence, head);
+#else
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
+#endif
   const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
   if (row0 >= sequence.rows) return;
   SoftmaxSums<Spec, Config, Params> sums(params, sequence, row0, head);
+#ifdef kSoftmaxScore
+  ScoredSums<Spec, Config, Params> scored{sums, params, sequence, row0};
+  TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(scored);
+#else
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
+#endif
   sums.store(params.softmax_rows + sequence.start * Spec::kNumSoftmaxHeads + head);
 }

@@ -52,13 +52,34 @@ class SiteSums {
     bool full, visible;
     classify<Spec>(sequence_, row0_, tile.column0, full, visible);
     const Fragment<Spec> fragment(row0_, tile.column0);
-#ifdef kDropout
-    const u32 valid = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
-#else
-    const u32 valid = fragment.valid(sequence_, full);
-#endif
-    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
 #ifdef ScoreValueSites
+    add_by_value(tile, fragment, full, scores, gradients);
+#else
+    add_by_site(tile, fragment, full, scores, gradients);
+#endif
+  }
+
+ private:
+  // Bit 4 * j + e: the pair has a share in the sums.
+  __device__ __forceinline__ u32 counted(const KvTile& tile, const Fragment<Spec>& fragment, bool full) const {
+#ifdef kDropoutSoftmax
+    const u32 seen = fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
+    return is_softmax_head<Spec>(tile.head) ? 0 : seen;  // softmax reads nothing
+#elifdef kNumSoftmaxHeads
+    return is_softmax_head<Spec>(tile.head) ? 0 : fragment.valid(sequence_, full);  // softmax reads nothing
+#elifdef kDropout
+    return fragment.valid(sequence_, full) & fragment.kept(params_, sequence_, tile.head);
+#else
+    return fragment.valid(sequence_, full);
+#endif
+  }
+
+#ifdef ScoreValueSites
+  // Adds up over the heads what the value's derivative is multiplied by, and then what each site gets of that.
+  __device__ __forceinline__ void add_by_value(const KvTile& tile, const Fragment<Spec>& fragment, bool full,
+                                               const Scores& scores, const Scores& gradients) {
+    const u32 valid = counted(tile, fragment, full);
+    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
     Terms terms;
     if (tile.head == 0) {
       clear_terms(terms);
@@ -71,8 +92,7 @@ class SiteSums {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const auto at = [=] { return fragment.pair(j, e, sequence_, tile.head); };
-        const float slope =
-            score_value_slope(scores[0][j][e], values_[j][e], at, params_) * of_half(factors, e / 2);
+        const float slope = score_value_slope(scores[0][j][e], values_[j][e], at, params_) * of_half(factors, e / 2);
         terms[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
       }
     }
@@ -81,7 +101,18 @@ class SiteSums {
     } else {
       set_head_sums(terms);
     }
+  }
+
+#endif
+  __device__ __forceinline__ void add_by_site(const KvTile& tile, const Fragment<Spec>& fragment, bool full,
+                                              const Scores& scores, const Scores& gradients) {
+#ifdef kSoftmaxScore
+    const PassedOn<Spec, Config, Params> passed_on(params_, sequence_, tile.head, fragment);
+    const u32 valid = fragment.valid(sequence_, full) & passed_on.counting();
 #else
+    const u32 valid = counted(tile, fragment, full);
+    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+#endif
     const auto add_slopes = [&](auto of, Terms& sums) {
 #pragma unroll
       for (int j = 0; j < kFragments; ++j) {
@@ -90,8 +121,15 @@ class SiteSums {
         for (int e = 0; e < 4; ++e) {
           if (e % kLoadedTogether == 0) make_unknown(own);
           const auto at = [=] { return own.pair(j, e, sequence_, tile.head); };
+#ifdef kSoftmaxScore
+          // Found anew for each site: no registers are left for a tile's.
+          const float passed = passed_on.of(j, e, scores[0][j][e], gradients[0][j][e], own.row_of(e), at);
+          const float slope = decltype(of)::slope(scores[0][j][e], at, params_);
+          sums[j][e] += valid >> (4 * j + e) & 1 ? passed * slope : 0.0f;
+#else
           const float slope = decltype(of)::slope(scores[0][j][e], at, params_) * of_half(factors, e / 2);
           sums[j][e] += valid >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+#endif
           operand_gradients::make_unknown(sums[j][e]);
         }
       }
@@ -119,10 +157,8 @@ class SiteSums {
       get_head_sums(terms);
       add_to_table<decltype(site)>(terms, fragment, tile.head, scores);
     });
-#endif
   }
 
- private:
   // Keeps nothing that is read for a pair for another site.
   static __device__ __forceinline__ void make_unknown(Fragment<Spec>& fragment) {
     operand_gradients::make_unknown(fragment.row);
