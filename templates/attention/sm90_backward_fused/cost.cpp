@@ -19,6 +19,10 @@ namespace {
 constexpr int64_t kLongestPerSequence = 2048;
 constexpr double kTooLongPerSequence = 4;
 
+// Share of the sequences that a look-up without lengths assumes, which does not know how many there are: where they are
+// few, one CTA for all of a sequence and head takes twice as long as tiles dealt out (docs/journal.md, entry 98).
+constexpr double kBatchPerSequence = 0.5;
+
 constexpr double kScoreShare = 0.3;  // of a moving tile; assumed, since no score in text has been timed
 
 // What site warps leave of a moving tile's time, which counts the kernels that they save. Where an entry of a table
@@ -84,7 +88,7 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
   }
 
   const auto batch = static_cast<double>(size.batch), heads = static_cast<double>(params.heads);
-  const double balanced = balanced_batch(size);
+  const double balanced = balanced_batch(size) * (per_sequence && size.lengths.empty() ? kBatchPerSequence : 1);
   const double tail = per_sequence ? size.batch > resources.schedule_sequences ? costs.unsorted_tail : costs.list_tail
                       : !params.semi_local() ? costs.list_tail
                       : semaphore            ? costs.long_tile_tail
