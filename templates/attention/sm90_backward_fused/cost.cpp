@@ -21,7 +21,7 @@ constexpr double kTooLongPerSequence = 4;
 
 // Share of the sequences that a look-up without lengths assumes, which does not know how many there are: where they are
 // few, one CTA for all of a sequence and head takes twice as long as tiles dealt out (docs/journal.md, entry 98).
-constexpr double kBatchPerSequence = 0.5;
+constexpr double kBatchPerSequence = 0.7;
 
 constexpr double kScoreShare = 0.3;  // of a moving tile; assumed, since no score in text has been timed
 

@@ -278,9 +278,8 @@ TEST(Sm90BackwardFused, EstimatesGrowWithTheProblem) {
   }
 }
 
-// Short sequences are one CTA's, of long ones there are too few for that: as measured (docs/performance.md). Of 1024
-// rows "per_sequence" is up to 14 % faster where there are many sequences, and up to 1.56 times as slow where there are
-// few.
+// Short sequences are one CTA's, of long ones there are too few for that: as measured (docs/performance.md). Of 128
+// columns and 1024 rows, "per_sequence" and "semaphore" are within 4 %.
 TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
   ProblemSize size;
   const auto choice = [&](int64_t width, int64_t length) {
@@ -289,10 +288,8 @@ TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
     const KernelConfig config = *heuristic_config(spec, Direction::kBackward, hopper(), size);
     return config.skeleton == skeleton().name() ? config.attention().schedule : "two passes";
   };
-  for (const int64_t width : {64, 128}) {
-    EXPECT_EQ(choice(width, 256), "per_sequence") << width;
-    EXPECT_EQ(choice(width, 1024), "semaphore") << width;
-  }
+  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(64, length), "per_sequence") << length;
+  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(128, length), "per_sequence") << length;
   for (const int64_t length : {4096, 8192, 16384}) EXPECT_EQ(choice(128, length), "persistent") << length;
 }
 
