@@ -177,7 +177,7 @@ TEST_F(SoftmaxReference, ARowThatSeesNothingIsZero) {
   for (size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i] != 0, i / (kHeads * kHidden) == 7) << i;
 }
 
-// What a text says of S is what alpha and a bias say of it.
+// Holds a text of S against what alpha and a bias say of it.
 TEST_F(SoftmaxReference, TextsDoWhatAlphaAndABiasDo) {
   const Json bias = {{"rab_heads", 4}};
   const OpSpecPtr text = softmax_spec(with(bias, {{"softmax_score", "2.0 * x"}})), plain = softmax_spec(bias);

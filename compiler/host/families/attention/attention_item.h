@@ -93,8 +93,8 @@ class AttentionItem {
 
   // Writes what is done of a head with softmax, or of another, where the instance has both.
   void by_kind(Value head, const std::function<void(bool softmax)>& body) const;
-  // What a head with softmax normalises, of lanes of pairs with the products x; and its derivative with respect to x,
-  // which has the factor alpha.
+  // Finds the score that a head with softmax normalises, of lanes of pairs with the products x; and its derivative with
+  // respect to x, which has the factor alpha.
   Value softmax_score(Value x, Value row, Value column, Value head);
   std::pair<Value, Value> softmax_score_and_slope(Value x, Value row, Value column, Value head);
   // Number below every S.

@@ -49,8 +49,8 @@ struct SoftmaxRow {
 
 }  // namespace
 
-// What a row adds to elements of operands, by the slopes of its pairs: their part in an error of the mean of dP, and of
-// the logarithm of the sum of weights, which the row's pairs have in common.
+// Sums of the slopes of a row's pairs: what elements of operands get of an error of the mean of dP, and of one of the
+// logarithm of the sum of weights, which the pairs have in common.
 struct SharedErrors {
   double by_mean = 0, by_logarithm = 0;
 };

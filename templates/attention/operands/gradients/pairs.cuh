@@ -34,46 +34,38 @@ class PairSlopes {
   }
   __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
 #ifdef kSoftmaxScore
-    const PassedOn<Spec, Config, Params> passed_on(params_, sequence_, kv_tile.head, fragment_);
-    const u32 added = valid_ & passed_on.counting();
+    // All heads may read it.
 #elifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(kv_tile.head)) return;  // softmax reads nothing
 #endif
 #ifdef kSoftmaxScore
+    const PassedOn<Spec, Config, Params> passed_on(params_, sequence_, kv_tile.head, fragment_);
+    const u32 added = valid_ & passed_on.counting();
+#elifdef kDropout
+    const u32 added = valid_ & fragment_.kept(params_, sequence_, kv_tile.head);
+#else
+    const u32 added = valid_;
+#endif
+#ifdef kSoftmaxScore
+    // Factors of rows are in what is passed on.
+#else
+    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+#endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
         const float slope = Slopes::of_row(scores[0][j][e], at, params_);
+#ifdef kSoftmaxScore
         const float own = passed_on.of(j, e, scores[0][j][e], gradients[0][j][e], fragment_.row_of(e), at);
         sums_[j][e] += added >> (4 * j + e) & 1 ? own * slope : 0.0f;
-      }
-    }
-#elifdef kDropout
-    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
-    const u32 added = valid_ & fragment_.kept(params_, sequence_, kv_tile.head);
-#pragma unroll
-    for (int j = 0; j < kFragments; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
-        const float slope = Slopes::of_row(scores[0][j][e], at, params_) * factor_of(factors, fragment_.row_of(e));
-        sums_[j][e] += added >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
-      }
-    }
 #else
-    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
-#pragma unroll
-    for (int j = 0; j < kFragments; ++j) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const auto at = [=] { return fragment_.pair(j, e, sequence_, kv_tile.head); };
-        const float slope = Slopes::of_row(scores[0][j][e], at, params_) * factor_of(factors, fragment_.row_of(e));
-        sums_[j][e] += valid_ >> (4 * j + e) & 1 ? gradients[0][j][e] * slope : 0.0f;
+        const float of_row = slope * factor_of(factors, fragment_.row_of(e));
+        sums_[j][e] += added >> (4 * j + e) & 1 ? gradients[0][j][e] * of_row : 0.0f;
+#endif
       }
     }
-#endif
   }
 
   // Stores the tile in the gradient of sequence `index` of the batch.

@@ -189,7 +189,7 @@ class SiteSums {
     }
   }
 
-  // What a site adds: the sums over the heads times its share in the value. Where a sum is 0 the share is not looked
+  // Adds a site's terms: the sums over the heads times its share in the value. Where a sum is 0 the share is not looked
   // at: pairs that nobody sees may read what is infinite.
   template <class Site>
   __device__ __forceinline__ void add_shared(const Terms& sums, const Fragment<Spec>& fragment, const Scores& scores) {
