@@ -1,5 +1,6 @@
 #include "compiler/support/memory.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 

@@ -1,4 +1,6 @@
 // Look-ups in the remote layer, of servers that lie, hang and fail.
+#include <fmt/format.h>
+
 #include <atomic>
 #include <optional>
 #include <thread>

@@ -1,4 +1,6 @@
 // Uploads of the remote layer, also to servers that refuse it, hang and fail.
+#include <fmt/format.h>
+
 #include <atomic>
 #include <thread>
 

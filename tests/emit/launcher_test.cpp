@@ -1,6 +1,7 @@
 // The main beside a generated kernel: what it fills in, what it leaves to its user, and that nvcc takes the pair.
 #include "compiler/emit/launcher.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,7 @@
 // The sm80 kernels of attention, both directions, and the backward kernels for Hopper, in emulation against the float64
 // reference.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

@@ -1,5 +1,7 @@
 // Kernels of instances with a bias (rab) and with factors of the scores (attn_scale), of every template, in emulation
 // against the float64 reference.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

@@ -1,6 +1,8 @@
 // Kernels of instances whose sequences have each their own number of contexts, in emulation against the float64
 // reference: none, one, as many as a tile has rows and one more or less, all rows, more than there are, and fewer than
 // none.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

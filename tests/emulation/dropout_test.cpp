@@ -1,4 +1,5 @@
 // Kernels of instances with dropout, in emulation against the float64 reference.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/emulation/attention_case.h"

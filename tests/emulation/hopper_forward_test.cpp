@@ -1,4 +1,6 @@
 // The forward kernels for Hopper in emulation, alone and in clusters that split the columns of a tile.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

@@ -1,5 +1,7 @@
 // The fused backward kernels for Hopper, with the kernel that rounds their workspace, in emulation against the float64
 // reference.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

@@ -1,5 +1,7 @@
 // Kernels of instances whose launches say which columns each row sees, in emulation against the float64 reference: one
 // interval and several, the same ones for all heads and others for each, of every manner that inputs are drawn in.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

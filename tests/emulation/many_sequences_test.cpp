@@ -1,5 +1,7 @@
 // Batches of more sequences than a list of work tiles sorts, 1024 or 2048 of them: its entries are groups of 32
 // neighbours or more, into which a warp looks.
+#include <fmt/format.h>
+
 #include <random>
 
 #include "templates/attention/sm90_backward_fused/resources.h"

@@ -1,5 +1,7 @@
 // Kernels whose mask reads operands, in emulation against the float64 reference: packed documents, times, a number of
 // each sequence and one of all, forward and backward, in every template and schedule.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

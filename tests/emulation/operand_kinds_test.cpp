@@ -1,5 +1,7 @@
 // Kernels whose score reads an element of each sequence or pair, in emulation against the float64 reference: what knows
 // which of the batch a sequence is, in every template, schedule and kind of mask.
+#include <fmt/format.h>
+
 #include "tests/emulation/attention_case.h"
 
 namespace hstujit {

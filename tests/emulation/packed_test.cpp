@@ -1,4 +1,6 @@
 // The forward kernel for Hopper whose tiles have rows of consecutive sequences, in emulation.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "tests/emulation/attention_case.h"

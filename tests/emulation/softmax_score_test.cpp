@@ -1,5 +1,6 @@
 // Kernels of instances with softmax_score, and of those with softmax whose score reads operands, in emulation against
 // the float64 reference.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/emulation/attention_case.h"

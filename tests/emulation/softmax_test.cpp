@@ -1,4 +1,5 @@
 // Kernels of instances of which some heads have softmax, or all, in emulation against the float64 reference.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -2,6 +2,7 @@
 // from; and one that runs out of memory all the same ends itself alone.
 #include "operations/tuning/data/data_memory.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

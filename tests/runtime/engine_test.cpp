@@ -1,4 +1,6 @@
 // The engine: layers, policies, single flight, damaged entries, missing libraries and devices.
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <latch>

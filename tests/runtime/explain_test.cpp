@@ -1,4 +1,6 @@
 // Explanations of a miss: which fields of the key differ from the nearest entry, or that the entry is damaged.
+#include <fmt/format.h>
+
 #include "autotune_cache/store/bundle_transfer.h"
 #include "operations/configs/operation.h"
 #include "runtime/engine/nearest_entry.h"

@@ -1,4 +1,6 @@
 // Data checks of offsets whose rows no tensor bounds, and of axes whose rows are those of others together.
+#include <fmt/format.h>
+
 #include "runtime/launch/data_checks.h"
 #include "tests/runtime/support.h"
 

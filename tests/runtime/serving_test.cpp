@@ -1,5 +1,7 @@
 // Parts that a serving machine gets: a bundle and no compiler, no shipped records and no cache of its own. And how
 // prewarm says beforehand whether that is enough.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <set>
 

@@ -2,6 +2,8 @@
 // what keys, records, bundles and reports say.
 #include "compiler/spec/short_sequences.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "autotune_cache/store/bundle_transfer.h"

@@ -1,6 +1,8 @@
 // Kernels of their own for small batches: which launches get them, what keys, records, recordings and reports say.
 #include "compiler/spec/small_batch.h"
 
+#include <fmt/format.h>
+
 #include "operations/configs/operation.h"
 #include "runtime/dispatch/batch_classes.h"
 #include "runtime/dispatch/miss_record.h"

@@ -1,4 +1,5 @@
 // A score that depends on positions: its region functions, and its kernels as NVRTC compiles them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compiler/emit/region_printer.h"

@@ -4,6 +4,7 @@
 //   y = tanh(alpha x + a[row] b[col, head] + a[col] / 4 + (days[row + 1] - days[col]) / 1024)
 //
 // `a` (L) and `b` (L, H) have gradients, `days` (L) are integers. The element behind a sequence's last one reads 0.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>

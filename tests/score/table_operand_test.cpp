@@ -7,6 +7,7 @@
 //
 // `near` has 40 entries, `wide` 64 and `own` 16 for every two heads: all are read beyond both ends. The last line,
 // which reads rows, is missing where a kernel has no rows of k. All but `days` have gradients.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -1,4 +1,5 @@
 // Attention with scores in text, on the host and in emulation of the templates, against the reference.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "compiler/nvrtc/nvrtc.h"

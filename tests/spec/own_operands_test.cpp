@@ -1,6 +1,7 @@
 // Operands in text: what is read, what is refused and where, what scores make of them, and their gradients.
 #include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

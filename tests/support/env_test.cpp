@@ -1,5 +1,6 @@
 #include "compiler/support/env.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // --shard: the launchers' variables, the division of a config, and four real processes under mpirun.
 #include "tools/hstujit/shard.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

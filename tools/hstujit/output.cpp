@@ -1,5 +1,7 @@
 #include "tools/hstujit/output.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cerrno>
 #include <system_error>

@@ -1,6 +1,8 @@
 // Aligned columns for people: a header with units, a rule below it, one line a row.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,4 +1,6 @@
 // Every config of the Hopper kernel compiles without spills, and wgmma is not serialised.
+#include <fmt/format.h>
+
 #include "compiler/plan/search_space.h"
 #include "tests/nvrtc/compiled_kernels.h"
 

@@ -1,4 +1,6 @@
 // Kernels of products of sequences compile without spills, and wgmma is not serialised.
+#include <fmt/format.h>
+
 #include "compiler/plan/search_space.h"
 #include "tests/nvrtc/compiled_kernels.h"
 
