@@ -26,8 +26,10 @@ using Json = nlohmann::ordered_json;
 
 inline Json base() { return {{"op", "hstu_attention"}, {"heads", 2}, {"attn_dim", 32}, {"hidden_dim", 32}}; }
 
+// Tiles compute a score's functions accurately unless a test changes that.
 inline KernelConfig ampere_tile(int64_t block_m, int64_t warps, int64_t block_n, int64_t stages) {
   KernelConfig config;
+  config.attention().activation = "accurate";
   config.attention().block_m = block_m;
   config.attention().block_n = block_n;
   config.attention().stages = stages;
@@ -45,6 +47,7 @@ inline KernelConfig per_sequence(KernelConfig config) {
 inline KernelConfig hopper_tile(std::string_view skeleton, int64_t consumers, int64_t block_n, int64_t stages,
                                 const char* schedule = "grid", int64_t blocks_per_sm = 1) {
   KernelConfig config;
+  config.attention().activation = "accurate";
   config.skeleton = fmt::format("attention/{}", skeleton);
   config.attention().block_m = 64 * consumers;
   config.attention().block_n = block_n;
@@ -84,13 +87,10 @@ class Case {
   // `cluster`: blocks of each.
   Case(const Json& json, Direction direction, KernelConfig config, const Lengths& lengths, unsigned cluster = 1)
       : spec_(make_spec(json)), direction_(direction), lengths_(lengths), cluster_(cluster) {
-    if (!config.skeleton.empty()) {
-      config.attention().activation = "accurate";
-    } else if (config.attention().warps == 0) {
+    if (config.skeleton.empty() && config.attention().warps == 0) {
       config = heuristic_config(*spec_, direction, *known_device("sm_80"), {.max_seq_len = 1024}).value();
-    } else {
+    } else if (config.skeleton.empty()) {
       config.skeleton = direction == Direction::kForward ? "attention/sm80_forward" : "attention/sm80_backward";
-      config.attention().activation = "accurate";
     }
     auto emitted = emit_kernel(*spec_, direction, config, *known_device("sm_90a"));
     // The forward template refuses fewer blocks of a multiprocessor than cost nothing.

@@ -226,6 +226,10 @@ using std::min;
 #define fast_exp ptx_fast_exp
 #define fast_exp2 ptx_fast_exp2
 #define fast_reciprocal ptx_fast_reciprocal
+#define fast_log2 ptx_fast_log2
+#define fast_log ptx_fast_log
+#define fast_divide ptx_fast_divide
+#define fast_sqrt ptx_fast_sqrt
 #define ld_global_nc_u32 ptx_ld_global_nc_u32
 #define ld_global_nc_u16 ptx_ld_global_nc_u16
 #define cvt_f32_f16 ptx_cvt_f32_f16
@@ -277,6 +281,10 @@ using std::min;
 #undef fast_exp
 #undef fast_exp2
 #undef fast_reciprocal
+#undef fast_log2
+#undef fast_log
+#undef fast_divide
+#undef fast_sqrt
 #undef ld_global_nc_u32
 #undef ld_global_nc_u16
 #undef cvt_f32_f16
@@ -297,7 +305,11 @@ inline u32 bits_from(int first) { return first >= 32 ? 0 : ~0u << std::max(first
 inline float fast_tanh(float x) { return std::bit_cast<float>((std::bit_cast<u32>(std::tanh(x)) + 0x1000) & ~0x1fffu); }
 inline float fast_exp(float x) { return std::exp(x); }
 inline float fast_exp2(float x) { return std::exp2(x); }
+inline float fast_log2(float x) { return std::log2(x); }
+inline float fast_log(float x) { return std::log(x); }
 inline float fast_reciprocal(float x) { return 1 / x; }
+inline float fast_divide(float x, float y) { return x / y; }
+inline float fast_sqrt(float x) { return std::sqrt(x); }
 inline float fast_rsqrt(float x) { return 1 / std::sqrt(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }

@@ -76,6 +76,27 @@ TEST(EmulatedOperandKinds, PairsOnHopper) {
         hopper_tile("sm90_backward_fused", 2, 64, 2, "semaphore"));
 }
 
+// Every kind of operand in one score, beside a bias, with the special-function unit's functions.
+TEST(EmulatedOperandKinds, AllAtOnce) {
+  const Json all = {
+      {"rab_heads", 1},
+      {"num_targets", true},
+      {"operands",
+       "ts: row(int64), a: row(grad), age: table(37, grad), w: table(50, heads, grad), slope: head(grad), "
+       "gain: scalar(grad), own: sequence(grad), rel: pair(grad)"},
+      {"score",
+       "x / (1.5 + sqrt(0.5 + abs(x))) + tanh(0.25 * a[row] * a[col] + "
+       "age[int(log2(1.5 + abs(ts[row + 1] - ts[col])) * 2.3)] + w[row - col] * slope + own - "
+       "log(2.0 + abs(rel[row, col]))) * gain"}};
+  const auto fast = [](KernelConfig config) {
+    config.attention().activation = "mufu";
+    return config;
+  };
+  check(all, Direction::kForward, fast(ampere_tile(32, 2, 32, 2)));
+  check(all, Direction::kBackward, fast(ampere_tile(32, 2, 16, 2)));
+  check(all, Direction::kBackward, fast(hopper_tile("sm90_backward_fused", 2, 64, 2, "persistent")));
+}
+
 // More sequences than a list sorts: entries are groups of neighbours.
 TEST(EmulatedOperandKinds, GroupsOfSequences) {
   Lengths lengths{.rows = {}, .num_targets = {}, .max_seq_len = 70};
