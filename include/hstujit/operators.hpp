@@ -331,6 +331,10 @@ struct CachedStuLayer {
   std::int64_t typical_rows = 131072;
   // takes a bias, added to each row of the projection
   bool uvqk_bias = true;
+  // applies silu to u, v, q and k; where not, to u alone
+  bool silu_uvqk = false;
+  // adds x to the result
+  bool residual = true;
   // normalises the columns of each head of the attention output apart
   bool group_norm = false;
   // y begins with the columns of u
@@ -373,6 +377,8 @@ struct CachedStuLayer {
     text.add("weight_dtype", weight_dtype, DataType::fp32);
     text.add("typical_rows", typical_rows, 131072);
     text.add("uvqk_bias", uvqk_bias, true);
+    text.add("silu_uvqk", silu_uvqk, false);
+    text.add("residual", residual, true);
     text.add("group_norm", group_norm, false);
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);
@@ -764,6 +770,8 @@ struct HstuComputeUqvk {
   bool training = true;
   // takes a bias, added to each row of the projection
   bool uvqk_bias = true;
+  // applies silu to u, v, q and k; where not, to u alone
+  bool silu_uvqk = false;
   // backward normalises x again; forward gives normed_x where it does not
   bool recompute_normed_x = true;
 
@@ -780,6 +788,7 @@ struct HstuComputeUqvk {
     text.add("typical_rows", typical_rows, 131072);
     text.add("training", training, true);
     text.add("uvqk_bias", uvqk_bias, true);
+    text.add("silu_uvqk", silu_uvqk, false);
     text.add("recompute_normed_x", recompute_normed_x, true);
     return text.str();
   }
@@ -1366,6 +1375,10 @@ struct StuLayer {
   bool recompute_normed_x = true;
   // backward projects again; forward gives uvqk where it does not
   bool recompute_uvqk = true;
+  // applies silu to u, v, q and k; where not, to u alone
+  bool silu_uvqk = false;
+  // adds x to the result
+  bool residual = true;
   // normalises the columns of each head of the attention output apart
   bool group_norm = false;
   // y begins with the columns of u
@@ -1424,6 +1437,8 @@ struct StuLayer {
     text.add("uvqk_bias", uvqk_bias, true);
     text.add("recompute_normed_x", recompute_normed_x, true);
     text.add("recompute_uvqk", recompute_uvqk, true);
+    text.add("silu_uvqk", silu_uvqk, false);
+    text.add("residual", residual, true);
     text.add("group_norm", group_norm, false);
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);
@@ -1517,6 +1532,10 @@ struct StuStack {
   bool recompute_normed_x = true;
   // backward projects again; forward gives uvqk where it does not
   bool recompute_uvqk = true;
+  // applies silu to u, v, q and k; where not, to u alone
+  bool silu_uvqk = false;
+  // adds x to the result
+  bool residual = true;
   // normalises the columns of each head of the attention output apart
   bool group_norm = false;
   // y begins with the columns of u
@@ -1576,6 +1595,8 @@ struct StuStack {
     text.add("uvqk_bias", uvqk_bias, true);
     text.add("recompute_normed_x", recompute_normed_x, true);
     text.add("recompute_uvqk", recompute_uvqk, true);
+    text.add("silu_uvqk", silu_uvqk, false);
+    text.add("residual", residual, true);
     text.add("group_norm", group_norm, false);
     text.add("concat_u", concat_u, true);
     text.add("concat_x", concat_x, true);

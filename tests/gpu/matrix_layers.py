@@ -24,6 +24,8 @@ LAYERS = {
     "layer_serving": {"training": False, "concat_x": False, "weight_dtype": "bf16"},
     "layer_tf32": {"dtype": "fp32", "precision": "tf32", "recompute_uvqk": False},
     "layer_fp32": {"dtype": "fp32", "precision": "ieee", "recompute_y": False},
+    "layer_silu": {"silu_uvqk": True, "concat_u": False, "concat_x": False},
+    "layer_silu_kept": {"silu_uvqk": True, "residual": False, "recompute_uvqk": False, "weight_dtype": "bf16"},
 }
 LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width, heads, attn_dim, hidden_dim
 
@@ -31,7 +33,7 @@ LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width,
 def layer_instances():
     """Whole layers and their halves: every flag, with causal masks and those of every part of a mask."""
     of_output = ("dtype", "precision", "heads", "hidden_dim", "width", "norm", "weight_dtype", "group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "training")
-    of_uqvk = ("dtype", "precision", "heads", "attn_dim", "hidden_dim", "width", "norm", "weight_dtype", "uvqk_bias", "recompute_normed_x", "training", "typical_rows")
+    of_uqvk = ("dtype", "precision", "heads", "attn_dim", "hidden_dim", "width", "norm", "weight_dtype", "uvqk_bias", "recompute_normed_x", "training", "typical_rows", "silu_uvqk")
     for number, (name, parameters) in enumerate(LAYERS.items()):
         for width, heads, attn_dim, hidden_dim in LAYER_SHAPES:
             for mask in ("causal", "context_window_groups"):
@@ -49,13 +51,13 @@ def layer_instances():
                         yield whole | {"name": f"{whole['name']}_contexts", **MASKS["contexts_window_full_targets"]}
                         yield whole | {"name": f"{whole['name']}_intervals", **MASKS["intervals"]}
                         yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}
-                if mask == "causal" and name in ("layer_rms_group", "layer_tf32", "layer_fp32"):
+                if mask == "causal" and name in ("layer_rms_group", "layer_tf32", "layer_fp32", "layer_silu"):
                     cached = {key: value for key, value in whole.items() if key not in ("training", "dropout", "recompute_normed_x", "recompute_uvqk", "recompute_y")}
                     yield cached | {"name": f"{whole['name']}_cached", "op": "cached_stu_layer"}
                 if mask == "causal":
-                    first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y")}
+                    first = {key: value for key, value in whole.items() if key not in ("group_norm", "concat_u", "concat_x", "dropout", "recompute_y", "silu_uvqk", "residual")}
                     yield first | {"name": f"{whole['name']}_first", "op": "hstu_preprocess_and_attention"}
                     second = {key: value for key, value in whole.items() if key in of_output}
                     uqvk = {key: whole[key] for key in of_uqvk if key in whole}
-                    yield uqvk | {"name": f"{whole['name']}_uqvk", "op": "hstu_compute_uqvk", "rows": (1, 129, 4097, 0, 300, 1000)[number]}
-                    yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097, 300, 1000)[number]}
+                    yield uqvk | {"name": f"{whole['name']}_uqvk", "op": "hstu_compute_uqvk", "rows": (1, 129, 4097, 0, 300, 1000, 65, 500)[number]}
+                    yield second | {"name": f"{whole['name']}_second", "op": "hstu_compute_output", "rows": (0, 1, 129, 4097, 300, 1000, 64, 2)[number]}

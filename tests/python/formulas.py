@@ -64,10 +64,11 @@ def gate(attn, u, weight, bias, eps, *, kind, group_norm, heads, activation, sil
     return torch.cat([*parts, *([attn] if concat_x else []), ACTIVATIONS[activation](u) * normed], 1)
 
 
-def uvqk_of(x, weight, bias, uvqk_weight, uvqk_bias, eps, kind, heads, attn_dim, hidden_dim):
+def uvqk_of(x, weight, bias, uvqk_weight, uvqk_bias, eps, kind, heads, attn_dim, hidden_dim, silu=False):
     """The projection's columns u, and v, q and k by heads."""
     uvqk = norm(x, weight, bias, eps, kind) @ uvqk_weight
     uvqk = uvqk if uvqk_bias is None else uvqk + uvqk_bias
+    uvqk = torch.nn.functional.silu(uvqk) if silu else uvqk
     wide, narrow = heads * hidden_dim, heads * attn_dim
     u, v, q, k = uvqk.split([wide, wide, narrow, narrow], 1)
     return u, *(columns.unflatten(1, (heads, -1)) for columns in (v, q, k))
@@ -77,20 +78,22 @@ def stu_layer(
     x, input_norm_weight, uvqk_weight, output_weight, output_norm_weight, seq_offsets, max_seq_len, alpha,
     input_norm_bias=None, uvqk_bias=None, output_norm_bias=None, num_targets=None, rab=None, attn_scale=None,
     eps=1e-5, scaling_seqlen=0, *, heads, attn_dim, hidden_dim, norm="layer_norm", group_norm=False, concat_u=True,
-    concat_x=True, causal=True, score="silu", num_softmax_heads=0, **memory
+    concat_x=True, causal=True, score="silu", num_softmax_heads=0, silu_uvqk=False, residual=True, **memory
 ):  # fmt: skip
     u, v, q, k = uvqk_of(
-        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim
-    )
+        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim,
+        silu_uvqk
+    )  # fmt: skip
     attn = attention(
         q, k, v, seq_offsets, max_seq_len, alpha, num_targets, rab, attn_scale, scaling_seqlen, causal, score,
         num_softmax_heads=num_softmax_heads
     ).flatten(1)  # fmt: skip
     y = gate(
         attn, u, output_norm_weight, output_norm_bias, eps, kind=norm, group_norm=group_norm, heads=heads,
-        activation="silu", silu_u=concat_u, concat_u=concat_u, concat_x=concat_x
+        activation="none" if silu_uvqk else "silu", silu_u=concat_u and not silu_uvqk, concat_u=concat_u,
+        concat_x=concat_x
     )  # fmt: skip
-    return x + y @ output_weight
+    return y @ output_weight + (x if residual else 0)
 
 
 def stu_stack(x, uvqk_weight, **arguments):
@@ -114,12 +117,13 @@ def norm_attention(
 
 def hstu_compute_uqvk(
     x, input_norm_weight, uvqk_weight, input_norm_bias=None, uvqk_bias=None, eps=1e-5, *, heads, attn_dim, hidden_dim,
-    norm="layer_norm", **memory
+    norm="layer_norm", silu_uvqk=False, **memory
 ):  # fmt: skip
     u, *others = uvqk_of(
-        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim
-    )
-    return torch.cat([torch.nn.functional.silu(u), *(part.flatten(1) for part in others)], 1)
+        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim,
+        silu_uvqk
+    )  # fmt: skip
+    return torch.cat([u if silu_uvqk else torch.nn.functional.silu(u), *(part.flatten(1) for part in others)], 1)
 
 
 def hstu_preprocess_and_attention(
@@ -213,11 +217,12 @@ def cached_stu_layer(
     x, input_norm_weight, uvqk_weight, output_weight, output_norm_weight, k_cache, v_cache, kv_caching_offsets,
     max_delta_len, seq_offsets, max_seq_len, alpha, input_norm_bias=None, uvqk_bias=None, output_norm_bias=None,
     num_targets=None, rab=None, attn_scale=None, eps=1e-5, scaling_seqlen=0, *, heads, attn_dim, hidden_dim,
-    norm="layer_norm", group_norm=False, full_k_rows=None, num_softmax_heads=0
+    norm="layer_norm", group_norm=False, full_k_rows=None, num_softmax_heads=0, silu_uvqk=False, residual=True
 ):  # fmt: skip
     u, v, q, k = uvqk_of(
-        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim
-    )
+        x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim,
+        silu_uvqk
+    )  # fmt: skip
     full_k, full_v = construct_full_kv(k_cache, k.flatten(1), kv_caching_offsets, max_delta_len, v_cache, v.flatten(1))
     new_rows = torch.arange(len(seq_offsets)) * max_delta_len
     attn = attention(
@@ -226,6 +231,6 @@ def cached_stu_layer(
     ).flatten(1)  # fmt: skip
     y = gate(
         attn, u, output_norm_weight, output_norm_bias, eps, kind=norm, group_norm=group_norm, heads=heads,
-        activation="silu", silu_u=True, concat_u=True, concat_x=True
+        activation="none" if silu_uvqk else "silu", silu_u=not silu_uvqk, concat_u=True, concat_x=True
     )  # fmt: skip
-    return full_k, full_v, x + y @ output_weight
+    return full_k, full_v, y @ output_weight + (x if residual else 0)

@@ -92,6 +92,10 @@ def layers():
     yield "stu_layer", layer(group_norm=True), {**plain, "group_norm": True, "backward_head_groups": 2}
     yield "stu_layer", {**layer(), **biases()}, {**plain, "num_softmax_heads": 1}
     yield "stu_layer", layer(), {**plain, "num_softmax_heads": HEADS, "backward_head_groups": 2}
+    silu = {**plain, "silu_uvqk": True}
+    yield "stu_layer", {**layer(), **biases()}, silu
+    yield "stu_layer", layer(), {**silu, **KEPT, "residual": False}
+    yield "stu_layer", layer(), {**silu, "backward_head_groups": 2, "recompute_attn": True}
     rms = layer(bias=False)
     yield "stu_layer", {**rms, "output_weight": numbers(V, WIDTH)}, {
         **plain, "norm": "rms_norm", "concat_u": False, "concat_x": False, "score": "relu2"
@@ -102,6 +106,8 @@ def layers():
     yield "stu_stack", {**layer(3), **biases()}, {**plain, "recompute_attn": True}
     yield "stu_stack", {**layer(2), **biases(HEADS, 1)}, {**plain, "num_softmax_heads": 1}
     yield "stu_stack", layer(3), {**plain, "backward_head_groups": 2, "recompute_attn": True}
+    yield "stu_stack", layer(2), {**silu, "recompute_uvqk": False}
+    yield "stu_stack", layer(2), {**silu, "residual": False}
     again = layer(3, bias=False)
     yield "stu_stack", {**again, "attn_scale": numbers(1, seed=10)}, {**plain, "norm": "rms_norm", "score": "tanh"}
 
@@ -111,6 +117,7 @@ def halves():
     of_input = {name: value for name, value in layer().items() if name in taken}
     yield "hstu_compute_uqvk", of_input, sizes()
     yield "hstu_compute_uqvk", of_input, sizes(recompute_normed_x=False)
+    yield "hstu_compute_uqvk", of_input, sizes(silu_uvqk=True)
     yield "hstu_preprocess_and_attention", {**of_input, **sequences(), **biases()}, sizes()
     yield (
         "hstu_preprocess_and_attention",
@@ -143,6 +150,7 @@ def caches():
     yield "update_kv_cache", {**full, "delta_offsets": offsets(2, 2, 2)}, {**heads, "k_cache_rows": 7}
     weights = {**layer(), "x": numbers(6, WIDTH), "max_delta_len": new, "seq_offsets": offsets(5, 2, 6)}
     yield "cached_stu_layer", {**weights, **of_cache}, sizes(full_k_rows=13)
+    yield "cached_stu_layer", {**weights, **of_cache}, sizes(full_k_rows=13, silu_uvqk=True, residual=False)
 
 
 def gradient_programs():

@@ -41,8 +41,9 @@ def plain_layer(layer, x, max_seq_len, num_targets, attend=plain_attention):
     norm = torch.nn.functional.layer_norm
     normed = norm(x, x.shape[1:], p["_input_norm_weight"], p["_input_norm_bias"], 1e-6)
     columns = normed @ p["_uvqk_weight"] + p["_uvqk_beta"]
-    u, v, q, k = columns.split([heads * width_v] * 2 + [heads * width_qk] * 2, 1)
-    u = torch.nn.functional.silu(u)
+    silu = torch.nn.functional.silu
+    u, *others = columns.split([heads * width_v] * 2 + [heads * width_qk] * 2, 1)
+    u, v, q, k = silu(u), *(silu(part) if config.silu_uvqk else part for part in others)
     q, k, v = (tensor.unflatten(1, (heads, -1)) for tensor in (q, k, v))
     attn = torch.cat([
         attend(q[begin:end], k[begin:end], v[begin:end], layer._alpha, max_seq_len, targets, sequence)
@@ -56,7 +57,8 @@ def plain_layer(layer, x, max_seq_len, num_targets, attend=plain_attention):
         product = (norm(parts, parts.shape[2:], eps=1e-6) * weight[:, None] + bias[:, None]).flatten(1)
     else:
         product = norm(attn, attn.shape[1:], weight, bias, 1e-6)
-    return x + torch.cat([u, attn, u * product], 1) @ p["_output_weight"]
+    y = torch.cat([u, attn, u * product], 1) if config.concat_ux else u * product
+    return y @ p["_output_weight"] + (x if config.residual else 0)
 
 
 def distance(actual, expected):
@@ -117,7 +119,9 @@ class Layers(unittest.TestCase):
         targets = torch.tensor([2, 0, 3])
         less_memory = {"recompute_attn": True, "backward_head_groups": 2}
         ieee = {"precision": "ieee"}
-        options = ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}, less_memory, ieee)
+        silu = {"silu_uvqk": True, "concat_ux": False}
+        options = ({}, {"use_group_norm": True}, KEPT, {"recompute_uvqk": False}, less_memory, ieee, silu)
+        options += ({**silu, "residual": False, "recompute_uvqk": False}, {**silu, **less_memory})
         types = ((torch.bfloat16, 1e-2, 3e-2), (torch.float32, 1e-5, 1e-5))
         for more, (dtype, bound, bound_of_gradients) in itertools.product(options, types):
             with self.subTest(more, dtype=dtype):
@@ -137,7 +141,7 @@ class Layers(unittest.TestCase):
                     self.assertLess(distance(actual, gradient.double()), bound_of_gradients, name)
 
     def test_new_rows_over_a_cache_are_the_last_rows_of_all(self):
-        stack = STUStack([self.make(), self.make(contextual_seq_len=0)]).eval()
+        stack = STUStack([self.make(), self.make(silu_uvqk=True, residual=False)]).eval()
         x = torch_cases.tensor(ROWS, 32, seed=42).bfloat16()
         targets = torch.tensor([2, 1, 3])
         kept = LENGTHS - 1  # the last row of each is new

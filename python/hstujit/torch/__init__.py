@@ -6,8 +6,8 @@ by the host backend.
 
 The functions here have the names of those of the public HSTU packages, :mod:`hstujit.torch.generative_recommenders`
 and :mod:`hstujit.torch.tzrec` also the argument orders and defaults of each, and :func:`patch` replaces a package's
-operators in place. :class:`STULayer` and :class:`STUStack` are whole layers, with the parameter names of the public
-modules.
+operators in place. :mod:`hstujit.torch.recsys_examples` has the fused layer of NVIDIA's examples. :class:`STULayer` and
+:class:`STUStack` are whole layers, with the parameter names of the public modules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import _register
 
 _register.register_all()
 
-from . import functional, functional_layer, generative_recommenders, tzrec  # noqa: E402  its operators are there now
+from . import functional, functional_layer, generative_recommenders, recsys_examples, tzrec  # noqa: E402  its operators are there now
 from ._attention import attention  # noqa: E402
 from ._operands import head, pair, row, scalar, sequence, table  # noqa: E402
 from ._patch import Calls, Patched, patch, unpatch  # noqa: E402
@@ -31,6 +31,6 @@ from .stu import STULayer, STULayerConfig, STUStack  # noqa: E402
 
 __all__ = [
     *functional.__all__, *functional_layer.__all__, "Calls", "Patched", "STULayer", "STULayerConfig", "STUStack",
-    "attention", "generative_recommenders", "head", "pair", "patch", "row", "scalar", "sequence", "table",
-    "tzrec", "unpatch",
+    "attention", "generative_recommenders", "head", "pair", "patch", "recsys_examples", "row", "scalar", "sequence",
+    "table", "tzrec", "unpatch",
 ]  # fmt: skip

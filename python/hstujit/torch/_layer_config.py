@@ -70,6 +70,9 @@ class STULayerConfig:
             ``mask(b, h, row, col)`` as :func:`hstujit.torch.attention` takes it.
         score: the weight of a pair in place of silu: likewise a text, or ``score(x, b, h, row, col)``.
         softmax_score: the same of what heads with softmax normalise; ``score`` is it where all heads have softmax.
+        silu_uvqk: whether v, q and k have silu, too, as in NVIDIA's recsys-examples; u has it always.
+        residual: whether x is added to the result.
+        concat_ux: whether u and the attention output are projected beside the product of the two.
         operands: declares the tensors that these read: ``"ts: row(int64), by_age: table(129, grad)"``. Calls give them
             by name, and a function asks for them by name.
 
@@ -104,6 +107,9 @@ class STULayerConfig:
     score: str | Function | None = None
     operands: str = ""
     softmax_score: str | Function | None = None
+    silu_uvqk: bool = False
+    residual: bool = True
+    concat_ux: bool = True
 
     def __post_init__(self) -> None:
         scores = scores_of(self.score, self.softmax_score, self.num_softmax_heads == self.num_heads)
@@ -140,12 +146,14 @@ def check_values(config: STULayerConfig) -> None:
 
 def parameters_of(config: STULayerConfig) -> dict[str, Any]:
     """Parameters of ``stu_layer`` and of ``cached_stu_layer``."""
-    alike = "hidden_dim causal contextual_seq_len num_softmax_heads sla_k1 sla_k2 operands"
+    alike = "hidden_dim causal contextual_seq_len num_softmax_heads sla_k1 sla_k2 operands silu_uvqk residual"
     return {name: getattr(config, name) for name in alike.split()} | {
         "heads": config.num_heads,
         "attn_dim": config.attention_dim,
         "max_attn_len": config.max_attn_len or 0,
         "group_norm": config.use_group_norm,
+        "concat_u": config.concat_ux,
+        "concat_x": config.concat_ux,
         "precision": fp32_precision() if config.precision is None else config.precision,
         "mask": config.mask or "",
         "score": config.score or "silu",

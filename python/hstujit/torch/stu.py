@@ -50,7 +50,7 @@ class STULayer(torch.nn.Module):
         self._uvqk_beta = torch.nn.Parameter(torch.zeros(2 * (v + qk)))
         self._input_norm_weight = torch.nn.Parameter(torch.ones(config.embedding_dim))
         self._input_norm_bias = torch.nn.Parameter(torch.zeros(config.embedding_dim))
-        self._output_weight = torch.nn.Parameter(torch.empty(3 * v, config.embedding_dim))
+        self._output_weight = torch.nn.Parameter(torch.empty((3 if config.concat_ux else 1) * v, config.embedding_dim))
         self._output_norm_weight = torch.nn.Parameter(torch.ones(normed))
         self._output_norm_bias = torch.nn.Parameter(torch.zeros(normed))
         torch.nn.init.xavier_uniform_(self._uvqk_weight)
@@ -145,8 +145,10 @@ class STULayer(torch.nn.Module):
         )
         if kept is not None:
             v, qk = self._columns
-            uvqk = outputs[_OUTPUTS.index("uvqk")]
-            self._keep(uvqk[:, 2 * v + qk :], uvqk[:, v : 2 * v], kept)
+            _, *vqk = outputs[_OUTPUTS.index("uvqk")].split([v, v, qk, qk], 1)
+            if config.silu_uvqk:  # forward gives what silu is applied to
+                vqk = [torch.nn.functional.silu(columns) for columns in vqk]
+            self._keep(vqk[2], vqk[0], kept)
         return outputs[0]
 
     def cached_forward(

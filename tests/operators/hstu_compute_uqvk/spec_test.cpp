@@ -58,9 +58,9 @@ TEST(HstuComputeUqvk, OneProductForwardAndColumnsOfUApartBackward) {
           "dbias=dinput_norm_bias"));
 }
 
-// With a weight that projects to ones and twos of one column: the norm of a row of 1 and -1 is that row.
-TEST(HstuComputeUqvk, ReferenceByHand) {
-  const OpSpecPtr spec = stu(kUqvk);
+// With a weight that projects to ones and twos of one column: the norm of a row of 1 and -1 is that row. The first
+// columns, so many, have silu.
+void check_by_hand(const OpSpecPtr& spec, size_t activated) {
   const Signature signature = spec->signature(Direction::kForward);
   const Lengths lengths{{2}, {}, 2, {}};
   std::vector<HostValue> values = spec->make_inputs(Direction::kForward, lengths, 3);
@@ -82,14 +82,20 @@ TEST(HstuComputeUqvk, ReferenceByHand) {
   for (size_t i = 0; i < 2 * 96; ++i) {
     const auto column = static_cast<double>(i % 96);
     const double z = 3 * column / 64 + (i % 96 == 95 ? 8 : -1);
-    EXPECT_DOUBLE_EQ(value("uvqk").tensor.reals[i], i % 96 < 32 ? z / (1 + std::exp(-z)) : z) << i;
+    EXPECT_DOUBLE_EQ(value("uvqk").tensor.reals[i], i % 96 < activated ? z / (1 + std::exp(-z)) : z) << i;
   }
+}
+
+TEST(HstuComputeUqvk, ReferenceByHand) {
+  check_by_hand(stu(kUqvk), 32);
+  check_by_hand(stu(kUqvk, {{"silu_uvqk", true}}), 96);
 }
 
 TEST(HstuComputeUqvk, GradientIsThatOfForward) {
   expect_gradients(stu(kUqvk, {{"dtype", "fp16"}}), 5);
   expect_gradients(stu(kUqvk, {{"dtype", "fp16"}, {"recompute_normed_x", false}, {"norm", "rms_norm"}}), 4);
   expect_gradients(stu(kUqvk, {{"dtype", "fp16"}, {"uvqk_bias", false}}), 4);
+  expect_gradients(stu(kUqvk, {{"dtype", "fp16"}, {"silu_uvqk", true}}), 5);
 }
 
 TEST(HstuComputeUqvk, WritesItselfAndReadsIt) {
@@ -112,6 +118,8 @@ TEST(HstuComputeUqvk, MistakesAreSentences) {
   EXPECT_EQ(mistake({{"heads", 512}}), "");
   const Json wide = {{"heads", 100}, {"hidden_dim", 256}, {"attn_dim", 8}, {"uvqk_bias", false}};
   EXPECT_EQ(mistake(wide), "ops[0].heads is 100, so u has 25600 columns; allowed: at most 16384 with training");
+  EXPECT_EQ(mistake({{"heads", 400}, {"silu_uvqk", true}}),
+            "ops[0].heads is 400, so u, v, q and k have 19200 columns; allowed: at most 16384 with training");
   Json serving = wide;
   serving["training"] = false;
   EXPECT_EQ(mistake(serving), "");

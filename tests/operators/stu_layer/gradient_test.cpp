@@ -20,6 +20,22 @@ TEST(StuLayerGradient, IsThatOfForward) {
   expect_gradients(stu("stu_layer", {{"dtype", "fp32"}}), 8);
 }
 
+TEST(StuLayerGradient, WithSiluOnAllOfTheProjection) {
+  const Json silu = {{"dtype", "fp16"}, {"silu_uvqk", true}};
+  for (const Json& more :
+       {Json::object(), Json({{"recompute_normed_x", false}, {"recompute_uvqk", false}, {"recompute_y", false}}),
+        Json({{"backward_head_groups", 2}}), Json({{"recompute_attn", true}}),
+        Json({{"recompute_attn", true}, {"recompute_uvqk", false}, {"backward_head_groups", 2}}),
+        Json({{"residual", false}, {"concat_u", false}, {"concat_x", false}})}) {
+    Json json = silu;
+    json.update(more);
+    expect_gradients(stu("stu_layer", json), 8);
+  }
+  Json stack = silu;
+  stack.update({{"layers", 2}, {"recompute_uvqk", false}});
+  expect_gradients(stu("stu_stack", stack), 8);
+}
+
 TEST(StuLayerGradient, OfHalvesIsThatOfForward) {
   const Json fp16 = {{"dtype", "fp16"}};
   expect_gradients(stu("hstu_preprocess_and_attention", fp16), 5);

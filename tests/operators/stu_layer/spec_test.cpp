@@ -97,6 +97,46 @@ TEST(StuLayer, StepsShareColumnsOfOneProjection) {
           "dbias=dinput_norm_bias"));
 }
 
+// The product applies silu where nothing needs what it was applied to.
+TEST(StuLayer, SiluOfAllOfTheProjection) {
+  const auto steps = [](Json more, Direction direction) {
+    more.update({{"silu_uvqk", true}, {"uvqk_bias", false}, {"residual", false}});
+    return steps_of(*stu("stu_layer", more)->program(direction));
+  };
+  const std::vector<std::string> forward = {
+      "layer_norm forward: weight=input_norm_weight bias=input_norm_bias",
+      "addmm forward: mat1=out mat2=uvqk_weight alpha=1 out=uvqk",
+      "hstu_attention forward: q=uvqk[64] k=uvqk[80] v=uvqk[32] out=attn[0]",
+      "hstu_norm_mul_dropout forward: x=attn u=uvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
+      "addmm_2 forward: mat1=y mat2=output_weight alpha=1"};
+  EXPECT_EQ(steps(Json::object(), Direction::kForward), forward);
+  EXPECT_THAT(
+      steps({{"recompute_uvqk", false}}, Direction::kForward),
+      ElementsAre(
+          forward[0], forward[1], "silu forward: x=uvqk out=activated",
+          "hstu_attention forward: q=activated[64] k=activated[80] v=activated[32] out=attn[0]",
+          "hstu_norm_mul_dropout forward: x=attn u=activated[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          forward[4]));
+  EXPECT_THAT(
+      steps(Json::object(), Direction::kBackward),
+      ElementsAre(
+          "layer_norm forward: weight=input_norm_weight bias=input_norm_bias out=dx",
+          "addmm_3 forward: mat1=dx mat2=uvqk_weight alpha=1 out=uvqk", "silu forward: x=uvqk[0] out=duvqk[0]",
+          "hstu_norm_mul_dropout forward: x=attn u=duvqk[0] weight=output_norm_weight bias=output_norm_bias out=y",
+          "addmm_wgrad forward: mat1=y alpha=1 out=doutput_weight",
+          "addmm_4 forward: mat1=dout mat2=output_weight alpha=1 out=dy",
+          "hstu_norm_mul_dropout backward: x=attn u=duvqk[0] dout=dy weight=output_norm_weight bias=output_norm_bias "
+          "dx=duvqk[96] du=duvqk[0] dweight=doutput_norm_weight dbias=doutput_norm_bias",
+          "silu_2 forward: x=uvqk[32] out=vqk[0]",
+          "hstu_attention backward: q=vqk[32] k=vqk[48] v=vqk[0] dout=duvqk[96] dq=duvqk[64] dk=duvqk[80] "
+          "dv=duvqk[32]",
+          "silu_3 backward: x=uvqk[0] dout=duvqk[0] dx=uvqk[0]",
+          "addmm_5 forward: mat1=uvqk[0] mat2=uvqk_weight alpha=1 out=duvqk[96]",
+          "addmm_wgrad_2 forward: mat1=dx dout=uvqk[0] alpha=1 out=duvqk_weight",
+          "layer_norm backward: dout=duvqk[96] weight=input_norm_weight dweight=dinput_norm_weight "
+          "dbias=dinput_norm_bias"));
+}
+
 // With heads as wide in q and k as in v.
 TEST(StuLayer, WhatIsProjectedLiesWhereVQAndKAndTheirGradientsDo) {
   const std::vector<std::string> steps = steps_of(*stu("stu_layer", {{"attn_dim", 16}})->program(Direction::kBackward));

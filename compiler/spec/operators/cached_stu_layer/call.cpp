@@ -8,6 +8,7 @@ namespace hstujit {
 void call_cached_stu_layer(CallDeclaration& call) {
   attention_call(call);
   declare_stu(call);
+  declare_stu_variant(call);
   call.dtype("dtype", "x uvqk_weight uvqk_bias output_weight k_cache v_cache")
       .dtype("offsets_dtype", "kv_caching_offsets seq_offsets num_targets num_contexts")
       .presence("uvqk_bias", "uvqk_bias")

@@ -45,9 +45,8 @@ OpSpecPtr concat_of(const CachedStuLayerParams& params, int64_t width, const std
 OpSpecPtr parse_cached_stu_layer(const Json& json, const std::string& path, Mistakes& mistakes) {
   const auto params = read_attention_params<CachedStuLayerParams>(json, path, mistakes);
   if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
-  const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes);
-  const StuGate gate{params->heads,     params->hidden_dim,          params->dtype,
-                     params->precision, /*silu_u=*/params->concat_u, "silu"};
+  const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes, {}, params->silu_uvqk);
+  const StuGate gate = StuGate::of_layer(*params);
   const auto output = StuOutputSteps::make(gate, *params, *params, path, mistakes);
   if (!input || !output) return nullptr;
   const StuWidths& widths = input->widths();

@@ -7,13 +7,13 @@
 
 namespace hstujit {
 
-struct CachedStuLayerParams : HstuAttentionParams, StuParams, StuInputParams, StuOutputParams {
+struct CachedStuLayerParams : HstuAttentionParams, StuParams, StuInputParams, StuVariantParams, StuOutputParams {
   static constexpr std::string_view kOp = "cached_stu_layer";
 
   static constexpr auto fields() {
     using P = CachedStuLayerParams;
     return std::tuple_cat(attention_fields_with_products(), StuParams::fields_of<P>(), StuInputParams::bias_field<P>(),
-                          StuOutputParams::gate_fields<P>());
+                          StuVariantParams::fields_of<P>(), StuOutputParams::gate_fields<P>());
   }
 };
 

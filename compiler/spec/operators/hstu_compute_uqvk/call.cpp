@@ -10,7 +10,7 @@ void call_hstu_compute_uqvk(CallDeclaration& call) {
       .dtype("dtype", "x uvqk_weight uvqk_bias normed_x duvqk")
       .presence("uvqk_bias", "uvqk_bias")
       .presence("recompute_normed_x", "input_norm_bias", "normed_x")
-      .keywords("precision training")
+      .keywords("precision training silu_uvqk")
       .shaping("training")
       .forward_only("training")
       .gradients("x input_norm_weight input_norm_bias uvqk_weight uvqk_bias")

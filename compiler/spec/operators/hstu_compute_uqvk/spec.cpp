@@ -12,7 +12,7 @@ namespace hstujit {
 
 namespace {
 
-// Columns of the projection: those of u, whose activation has a derivative of its own, and the others.
+// Columns of the projection: the first ones, which have silu, and the others.
 struct Part {
   int64_t first = 0, count = 0;
   OpSpecPtr dgrad, wgrad;
@@ -28,7 +28,11 @@ class UqvkSteps {
 
  private:
   explicit UqvkSteps(const HstuComputeUqvkParams& params)
-      : params_(params), widths_(params.heads, params.attn_dim, params.hidden_dim) {}
+      : params_(params), widths_(params.heads, params.attn_dim, params.hidden_dim) {
+    const int64_t activated = params.silu_uvqk ? widths_.uvqk() : widths_.v;
+    activated_ = {0, activated, nullptr, nullptr};
+    rest_ = {activated, widths_.uvqk() - activated, nullptr, nullptr};
+  }
 
   static ProgramBuilder builder();
   void add_norm(ProgramBuilder& program) const;
@@ -37,17 +41,18 @@ class UqvkSteps {
 
   HstuComputeUqvkParams params_;
   StuWidths widths_;
-  OpSpecPtr norm_, projection_, projection_of_u_, silu_;
-  Part u_, rest_;
+  OpSpecPtr norm_, projection_, projection_again_, silu_;
+  Part activated_, rest_;
 };
 
 std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, const std::string& path,
                                          Mistakes& mistakes) {
   UqvkSteps steps(params);
-  const int64_t v = steps.widths_.v, columns = steps.widths_.uvqk();
+  const int64_t activated = steps.activated_.count, columns = steps.widths_.uvqk();
   if (!check_projection_columns(params.heads, columns, path, mistakes)) return std::nullopt;
-  if (params.training && v > RowParams::kMaxWidth) {
-    refuse_heads(params.heads, fmt::format("u has {} columns", v),
+  if (params.training && activated > RowParams::kMaxWidth) {
+    refuse_heads(params.heads,
+                 fmt::format("{} {} columns", params.silu_uvqk ? "u, v, q and k have" : "u has", activated),
                  fmt::format("at most {} with training", RowParams::kMaxWidth), path, mistakes);
     return std::nullopt;
   }
@@ -63,16 +68,15 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
   };
   steps.norm_ = spec(step_json(
       params.norm, {{"width", params.width}, {"dtype", dtype}, {"weight_dtype", to_string(params.weight_dtype)}}));
-  Json projection = product("addmm", params.width, columns), of_u = product("addmm", params.width, v);
-  projection["input"] = of_u["input"] = params.uvqk_bias ? "vector" : "none";
-  projection["silu_columns"] = v;
+  Json projection = product("addmm", params.width, columns), again = product("addmm", params.width, activated);
+  projection["input"] = again["input"] = params.uvqk_bias ? "vector" : "none";
+  projection["silu_columns"] = activated;
   steps.projection_ = spec(projection);
   if (params.training) {
-    steps.projection_of_u_ = spec(of_u);
-    steps.silu_ = spec(step_json("silu", {{"width", v}, {"dtype", dtype}}));
-    steps.u_ = {0, v, nullptr, nullptr};
-    steps.rest_ = {v, columns - v, nullptr, nullptr};
-    for (Part* const part : {&steps.u_, &steps.rest_}) {
+    steps.projection_again_ = spec(again);
+    steps.silu_ = spec(step_json("silu", {{"width", activated}, {"dtype", dtype}}));
+    for (Part* const part : {&steps.activated_, &steps.rest_}) {
+      if (part->count == 0) continue;
       Json dgrad = product("addmm", part->count, params.width);
       dgrad["transpose_mat2"] = true;
       if (part == &steps.rest_) dgrad["input"] = "matrix";
@@ -108,7 +112,7 @@ Program UqvkSteps::forward() const {
                 {"input", {"uvqk_bias", -1, "added to each row of u, v, q and k"}},
                 {"alpha", ProgramValue::number(1)},
                 {"beta", ProgramValue::number(1)},
-                {"out", {"uvqk", -1, "silu(u), v, q and k"}}});
+                {"out", {"uvqk", -1, params_.silu_uvqk ? "silu(u, v, q and k)" : "silu(u), v, q and k"}}});
   return program.finish();
 }
 
@@ -128,15 +132,13 @@ void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const P
                 {"dbias", {"duvqk_bias", part.first}}});
 }
 
-// u before its silu is a product of few columns: what keeping it would cost, in memory's time, computing it again
-// costs.
+// What keeping columns before their silu would cost, in memory's time, computing them again costs.
 Program UqvkSteps::backward() const {
   const Dimension rows = Dimension::of(std::string(kSequenceAxis));
   const auto constant = [](int64_t size) { return Dimension::constant(size); };
   const int64_t columns = widths_.uvqk();
   ProgramBuilder program = builder();
-  program.tensor(ArgumentRole::kInput, "duvqk", params_.dtype, {rows, constant(columns)},
-                 "gradient of uvqk, whose first columns are that of silu(u)");
+  program.tensor(ArgumentRole::kInput, "duvqk", params_.dtype, {rows, constant(columns)}, "gradient of uvqk");
   program.tensor(ArgumentRole::kInput, "uvqk_weight", params_.dtype, {constant(params_.width), constant(columns)},
                  "weights of u, v, q and k");
   program.tensor(ArgumentRole::kOutput, "duvqk_weight", params_.dtype, {constant(params_.width), constant(columns)},
@@ -147,13 +149,16 @@ Program UqvkSteps::backward() const {
     program.tensor(ArgumentRole::kOutput, "duvqk_bias", params_.dtype, {constant(columns)},
                    "gradient of uvqk_bias, summed over all rows");
   }
-  for (const char* const name : {"u", "du"}) program.temporary(name, params_.dtype, widths_.v);
-  for (const char* const name : {"dnormed_x_of_u", "dnormed_x"}) program.temporary(name, params_.dtype, params_.width);
+  const bool is_all = rest_.count == 0;
+  const ProgramValue dnormed_x{"dnormed_x"}, of_activated{is_all ? "dnormed_x" : "dnormed_x_of_u"};
+  for (const char* const name : {"u", "du"}) program.temporary(name, params_.dtype, activated_.count);
+  if (!is_all) program.temporary(of_activated.name, params_.dtype, params_.width);
+  program.temporary(dnormed_x.name, params_.dtype, params_.width);
   if (params_.recompute_normed_x) {
     program.temporary("normed_x", params_.dtype, params_.width);
     add_norm(program);
   }
-  program.step(projection_of_u_, Direction::kForward,
+  program.step(projection_again_, Direction::kForward,
                {{"mat1", {"normed_x"}},
                 {"mat2", {"uvqk_weight", 0}},
                 {"input", {"uvqk_bias", 0}},
@@ -161,11 +166,13 @@ Program UqvkSteps::backward() const {
                 {"beta", ProgramValue::number(1)},
                 {"out", {"u"}}});
   program.step(silu_, Direction::kBackward, {{"x", {"u"}}, {"dout", {"duvqk", 0}}, {"dx", {"du"}}});
-  add_gradients(program, u_, {"du"}, {{"out", {"dnormed_x_of_u"}}});
-  add_gradients(program, rest_, {"duvqk", rest_.first},
-                {{"input", {"dnormed_x_of_u"}}, {"beta", ProgramValue::number(1)}, {"out", {"dnormed_x"}}});
+  add_gradients(program, activated_, {"du"}, {{"out", of_activated}});
+  if (!is_all) {
+    add_gradients(program, rest_, {"duvqk", rest_.first},
+                  {{"input", of_activated}, {"beta", ProgramValue::number(1)}, {"out", dnormed_x}});
+  }
   ProgramValues operands = input_norm_operands();
-  operands.insert({{"dout", {"dnormed_x"}},
+  operands.insert({{"dout", dnormed_x},
                    {"dweight", {"dinput_norm_weight", -1, "gradient of input_norm_weight, summed over all rows"}},
                    {"dbias", {"dinput_norm_bias", -1, "gradient of input_norm_bias, summed over all rows"}}});
   program.step(norm_, Direction::kBackward, operands);

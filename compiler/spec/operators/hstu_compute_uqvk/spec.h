@@ -7,7 +7,7 @@
 
 namespace hstujit {
 
-struct HstuComputeUqvkParams : StuParams, StuTraining {
+struct HstuComputeUqvkParams : StuParams, StuTraining, StuVariantParams {
   static constexpr std::string_view kOp = "hstu_compute_uqvk";
 
   int64_t heads = 1;
@@ -28,14 +28,15 @@ struct HstuComputeUqvkParams : StuParams, StuTraining {
             field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16 fp32"),
             field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee")),
         StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuInputParams::bias_field<P>(),
+        StuVariantParams::silu_field<P>(),
         std::make_tuple(field("recompute_normed_x", &P::recompute_normed_x,
                               "backward normalises x again; forward gives normed_x where it does not")));
   }
 };
 
 // Forward: x (L,D), input_norm_weight, [input_norm_bias], uvqk_weight, [uvqk_bias], eps, uvqk (L,P), whose first
-// columns are silu(u), and with training normed_x where it is not computed again. Backward: the same with duvqk (L,P),
-// dx and a gradient of each weight.
+// columns, or all of which, have had silu, and with training normed_x where it is not computed again. Backward: the
+// same with duvqk (L,P), dx and a gradient of each weight.
 class HstuComputeUqvkSpec final : public ProgramSpec {
  public:
   HstuComputeUqvkSpec(const HstuComputeUqvkParams& params, Program forward, std::optional<Program> backward)

@@ -28,6 +28,8 @@ void declare_stu_output(CallDeclaration& call) {
       .letter("Y", "output_weight", -2);
 }
 
+void declare_stu_variant(CallDeclaration& call) { call.keywords("silu_uvqk residual"); }
+
 void declare_stu_memory(CallDeclaration& call) {
   call.presence("recompute_attn", "", "attn").keywords("backward_head_groups");
 }
@@ -37,6 +39,7 @@ CallDeclaration& stu_call(CallDeclaration& call) {
   declare_stu(call);
   declare_stu_input(call);
   declare_stu_output(call);
+  declare_stu_variant(call);
   declare_stu_memory(call);
   call.dtype("dtype", "x uvqk_weight uvqk_bias output_weight hidden_states uvqk normed_x attn y dout")
       .keywords("alignment training")

@@ -11,6 +11,8 @@ void declare_stu(CallDeclaration& call);
 void declare_stu_input(CallDeclaration& call);
 // The fields of StuOutputParams, and the letter Y of the columns of y.
 void declare_stu_output(CallDeclaration& call);
+// The fields of StuVariantParams.
+void declare_stu_variant(CallDeclaration& call);
 // The fields of StuMemoryParams.
 void declare_stu_memory(CallDeclaration& call);
 

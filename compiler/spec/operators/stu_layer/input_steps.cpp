@@ -49,13 +49,18 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
 
 std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& attention, const StuParams& stu,
                                                  const StuInputParams& input, const std::string& path,
-                                                 Mistakes& mistakes, const StuMemoryParams& memory) {
-  StuInputSteps steps(attention, input, memory);
+                                                 Mistakes& mistakes, const StuMemoryParams& memory, bool silu_uvqk) {
+  StuInputSteps steps(attention, input, memory, silu_uvqk);
   steps.width_ = stu.width;
   const StuWidths& widths = steps.widths_;
   const int64_t columns = widths.uvqk(), groups = memory.backward_head_groups;
   if (!check_projection_columns(attention.heads, columns, path, mistakes)) return std::nullopt;
   if (!check_groups(attention, groups, path, mistakes)) return std::nullopt;
+  if (silu_uvqk && columns > RowParams::kMaxWidth) {
+    refuse_heads(attention.heads, fmt::format("the projection has {} columns u, v, q and k", columns),
+                 fmt::format("at most {} with silu_uvqk", RowParams::kMaxWidth), path, mistakes);
+    return std::nullopt;
+  }
   bool whole = true;
   const auto spec = [&](const Json& json) {
     OpSpecPtr made = parse_op_spec(json, path, mistakes);
@@ -71,11 +76,13 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
     return product_of(stu, op, k, n, attention.dtype, attention.precision);
   };
-  const auto projection = [&](int64_t n) {
+  const auto projection = [&](int64_t n, int64_t silu_columns = 0) {
     Json json = product("addmm", stu.width, n);
     json["input"] = input.uvqk_bias ? "vector" : "none";
+    json["silu_columns"] = silu_columns;
     return spec(json);
   };
+  const auto silu = [&](int64_t width) { return spec(step_json("silu", {{"width", width}, {"dtype", dtype}})); };
   Json dgrad = product("addmm", columns, stu.width);
   dgrad["transpose_mat2"] = true;
   steps.projection_ = projection(columns);
@@ -83,11 +90,13 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   Json wgrad = product("addmm_wgrad", stu.width, columns);
   wgrad["bias"] = input.uvqk_bias;
   steps.projection_wgrad_ = spec(wgrad);
-  steps.silu_ = spec(step_json("silu", {{"width", widths.v}, {"dtype", dtype}}));
+  steps.silu_ = silu(silu_uvqk ? columns : widths.v);
+  if (silu_uvqk) steps.silu_of_projection_ = projection(columns, columns);
   steps.attention_ = std::make_shared<HstuAttentionSpec>(attention);
   if (!whole) return std::nullopt;
 
-  steps.projection_of_u_ = {projection(widths.v), 0};
+  const auto again = [&](int64_t n) { return silu_uvqk ? silu(n) : projection(n); };
+  steps.u_again_ = {again(widths.v), 0};
   HstuAttentionParams of_group = attention;
   of_group.heads /= groups;
   of_group.num_softmax_heads /= groups;
@@ -96,16 +105,16 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   make_canonical(of_group);
   steps.adding_attention_ = std::make_shared<HstuAttentionSpec>(of_group);
   if (groups == 1) {
-    steps.projections_of_groups_ = {{{projection(columns - widths.v), widths.first_v()}}};
+    steps.groups_again_ = {{{again(columns - widths.v), widths.first_v()}}};
     return steps;
   }
-  // The columns of a group are no neighbours: three products.
+  // The columns of a group are no neighbours: three launches.
   const int64_t v = widths.v / groups, qk = widths.qk / groups;
-  const OpSpecPtr of_v = projection(v), of_qk = projection(qk);
+  const OpSpecPtr of_v = again(v), of_qk = again(qk);
   for (int64_t group = 0; group < groups; ++group) {
-    steps.projections_of_groups_.push_back({{of_v, widths.first_v() + group * v},
-                                            {of_qk, widths.first_q() + group * qk},
-                                            {of_qk, widths.first_k() + group * qk}});
+    steps.groups_again_.push_back({{of_v, widths.first_v() + group * v},
+                                   {of_qk, widths.first_q() + group * qk},
+                                   {of_qk, widths.first_k() + group * qk}});
   }
   return steps;
 }
@@ -114,17 +123,26 @@ StuMatrix StuInputSteps::uvqk(bool kept, const StuNames& names) const {
   return keeps_uvqk(kept) ? names.kept("uvqk", widths_.uvqk()) : names.between("uvqk");
 }
 
+StuMatrix StuInputSteps::attended(bool kept, const StuNames& names) const {
+  return silu_uvqk_ && keeps_uvqk(kept) ? names.between("activated") : uvqk(kept, names);
+}
+
+StuMatrix StuInputSteps::dprojection(const StuNames& names) const {
+  if (!silu_uvqk_) return duvqk(names);
+  return input_.recompute_uvqk ? uvqk(/*kept=*/true, names) : names.between("dprojection");
+}
+
 StuColumns StuInputSteps::free_columns(bool kept, const StuNames& names) const {
-  if (keeps_uvqk(kept)) return {};
-  return {uvqk(kept, names), widths_.first_v(), widths_.uvqk() - widths_.first_v()};
+  if (keeps_uvqk(kept) && !silu_uvqk_) return {};
+  return {attended(kept, names), widths_.first_v(), widths_.uvqk() - widths_.first_v()};
 }
 
 void StuInputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
   const bool taken = role == ArgumentRole::kInput;
   if (!input_.recompute_uvqk) {
-    program.matrix(
-        role, "uvqk", dtype_, layers * widths_.uvqk(), "seq_offsets",
-        taken ? "u before its silu, v, q and k, as forward gave them" : "u before its silu, v, q and k, for backward");
+    const std::string columns = silu_uvqk_ ? "u, v, q and k before their silu" : "u before its silu, v, q and k";
+    program.matrix(role, "uvqk", dtype_, layers * widths_.uvqk(), "seq_offsets",
+                   columns + (taken ? ", as forward gave them" : ", for backward"));
   }
   if (!input_.recompute_normed_x) {
     program.matrix(role, "normed_x", dtype_, layers * width_, "seq_offsets",
@@ -149,9 +167,9 @@ void StuInputSteps::add_norm(ProgramBuilder& program, const ProgramValue& x, con
   program.step(norm_, Direction::kForward, operands);
 }
 
-void StuInputSteps::add_projection(ProgramBuilder& program, const ProgramValue& normed_x, const ProgramValue& out,
-                                   const StuNames& names) const {
-  program.step(projection_, Direction::kForward,
+void StuInputSteps::add_projection(ProgramBuilder& program, const OpSpecPtr& projection, const ProgramValue& normed_x,
+                                   const ProgramValue& out, const StuNames& names) const {
+  program.step(projection, Direction::kForward,
                {{"mat1", normed_x},
                 {"mat2", names.weight("uvqk_weight", kWeightsDoc)},
                 {"input", names.weight("uvqk_bias", kBiasDoc)},
@@ -160,12 +178,17 @@ void StuInputSteps::add_projection(ProgramBuilder& program, const ProgramValue& 
                 {"out", out}});
 }
 
-void StuInputSteps::add_columns(ProgramBuilder& program, const Projection& projection, const ProgramValue& normed_x,
+void StuInputSteps::add_columns(ProgramBuilder& program, const Columns& columns, const ProgramValue& normed_x,
                                 const ProgramValue& out, const StuNames& names) const {
-  program.step(projection.spec, Direction::kForward,
+  if (silu_uvqk_) {
+    const ProgramValue x = uvqk(/*kept=*/true, names).columns(columns.first);
+    program.step(columns.spec, Direction::kForward, {{"x", x}, {"out", out}});
+    return;
+  }
+  program.step(columns.spec, Direction::kForward,
                {{"mat1", normed_x},
-                {"mat2", names.weight("uvqk_weight", {}, projection.first)},
-                {"input", names.weight("uvqk_bias", {}, projection.first)},
+                {"mat2", names.weight("uvqk_weight", {}, columns.first)},
+                {"input", names.weight("uvqk_bias", {}, columns.first)},
                 {"alpha", ProgramValue::number(1)},
                 {"beta", ProgramValue::number(1)},
                 {"out", out}});
@@ -179,9 +202,14 @@ void StuInputSteps::project(ProgramBuilder& program, bool kept, const std::optio
     if (!place) program.temporary(normed_x.name, dtype_, width_);
   }
   const StuMatrix uvqk = this->uvqk(kept, names);
-  if (!keeps_uvqk(kept)) program.temporary(uvqk.name, dtype_, widths_.uvqk());
+  const bool apart = keeps_uvqk(kept);  // the derivative of silu asks for the projection
+  if (!apart) program.temporary(uvqk.name, dtype_, widths_.uvqk());
   add_norm(program, x, normed_x, names);
-  add_projection(program, normed_x, uvqk.all(), names);
+  add_projection(program, silu_uvqk_ && !apart ? silu_of_projection_ : projection_, normed_x, uvqk.all(), names);
+  if (!silu_uvqk_ || !apart) return;
+  const StuMatrix attended = this->attended(kept, names);
+  program.temporary(attended.name, dtype_, widths_.uvqk());
+  program.step(silu_, Direction::kForward, {{"x", uvqk.all()}, {"out", attended.all()}});
 }
 
 void StuInputSteps::activate(ProgramBuilder& program, bool kept, const ProgramValue& u) const {
@@ -193,11 +221,11 @@ void StuInputSteps::activate_backward(ProgramBuilder& program, const ProgramValu
 }
 
 void StuInputSteps::attend(ProgramBuilder& program, bool kept, const ProgramValue& attn, const StuNames& names) const {
-  const StuMatrix uvqk = this->uvqk(kept, names);
+  const StuMatrix attended = this->attended(kept, names);
   program.step(attention_, Direction::kForward,
-               {{"v", uvqk.columns(widths_.first_v())},
-                {"q", uvqk.columns(widths_.first_q())},
-                {"k", uvqk.columns(widths_.first_k())},
+               {{"v", attended.columns(widths_.first_v())},
+                {"q", attended.columns(widths_.first_q())},
+                {"k", attended.columns(widths_.first_k())},
                 {"out", attn}});
 }
 
@@ -216,11 +244,12 @@ void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& 
   const bool is_read = input_.recompute_uvqk || !has_workspace_in_dx(dx);
   if (input_.recompute_normed_x && is_read) add_norm(program, x, dx.for_now(), names);
   const ProgramValue normed_x = normed_x_of_backward(dx, names);
-  if (has_groups_again()) add_columns(program, projection_of_u_, normed_x, u_of_backward(names), names);
-  if (!has_all_again()) return;
-  const StuMatrix uvqk = this->uvqk(/*kept=*/true, names);
-  program.temporary(uvqk.name, dtype_, widths_.uvqk());
-  add_projection(program, normed_x, uvqk.all(), names);
+  if (has_all_again()) {
+    const StuMatrix uvqk = this->uvqk(/*kept=*/true, names);
+    program.temporary(uvqk.name, dtype_, widths_.uvqk());
+    add_projection(program, projection_, normed_x, uvqk.all(), names);
+  }
+  if (has_groups_again()) add_columns(program, u_again_, normed_x, u_of_backward(names), names);
 }
 
 StuInputSteps::GroupPlace StuInputSteps::columns_of_group(int64_t group, const StuMatrix& uvqk) const {
@@ -233,9 +262,9 @@ StuInputSteps::GroupPlace StuInputSteps::add_group(ProgramBuilder& program, int6
                                                    const ProgramValue& dx, const StuNames& names) const {
   if (!has_groups_again()) return columns_of_group(group, uvqk(/*kept=*/true, names));
   const std::array<const ProgramValue*, 3> places = {&place.v, &place.q, &place.k};
-  const std::vector<Projection>& projections = projections_of_groups_[static_cast<size_t>(group)];
-  for (size_t i = 0; i < projections.size(); ++i)
-    add_columns(program, projections[i], normed_x_of_backward(dx, names), *places[i], names);
+  const std::vector<Columns>& columns = groups_again_[static_cast<size_t>(group)];
+  for (size_t i = 0; i < columns.size(); ++i)
+    add_columns(program, columns[i], normed_x_of_backward(dx, names), *places[i], names);
   return place;
 }
 
@@ -312,7 +341,7 @@ void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& da
   std::vector<GroupPlace> before_last;
   for (int64_t group = 0; group + 1 < groups; ++group) before_last.push_back(project_group(group));
   for (int64_t group = 0; group + 1 < groups; ++group) attend_group(group, before_last[static_cast<size_t>(group)]);
-  if (groups > 1 && has_groups_again()) normalise_again();
+  if (groups > 1 && has_groups_again() && !silu_uvqk_) normalise_again();  // for the last group's projection
   attend_group(groups - 1, project_group(groups - 1));
   normalise_again();
 }
@@ -320,15 +349,21 @@ void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& da
 void StuInputSteps::project_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,
                                      const std::optional<ProgramValue>& dresidual, const ProgramValue& x,
                                      const ProgramValue& dx, const StuNames& names) const {
-  const ProgramValue duvqk = this->duvqk(names).columns(0);
+  const ProgramValue dprojection = this->dprojection(names).columns(0);
+  if (silu_uvqk_) {
+    if (!input_.recompute_uvqk) program.temporary(dprojection.name, dtype_, widths_.uvqk());
+    program.step(
+        silu_, Direction::kBackward,
+        {{"x", uvqk(/*kept=*/true, names).columns(0)}, {"dout", duvqk(names).columns(0)}, {"dx", dprojection}});
+  }
   program.step(projection_dgrad_, Direction::kForward,
-               {{"mat1", duvqk},
+               {{"mat1", dprojection},
                 {"mat2", names.weight("uvqk_weight", kWeightsDoc)},
                 {"alpha", ProgramValue::number(1)},
                 {"out", dnormed_x}});
   program.step(projection_wgrad_, Direction::kForward,
                {{"mat1", normed_x_of_backward(dx, names)},
-                {"dout", duvqk},
+                {"dout", dprojection},
                 {"alpha", ProgramValue::number(1)},
                 {"beta", ProgramValue::number(1)},
                 {"out", names.weight("duvqk_weight", "gradient of uvqk_weight, summed over all rows")},

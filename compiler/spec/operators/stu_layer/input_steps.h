@@ -20,7 +20,7 @@ class StuInputSteps {
   // Nothing where there are mistakes.
   static std::optional<StuInputSteps> make(const HstuAttentionParams& attention, const StuParams& stu,
                                            const StuInputParams& input, const std::string& path, Mistakes& mistakes,
-                                           const StuMemoryParams& memory = {});
+                                           const StuMemoryParams& memory = {}, bool silu_uvqk = false);
 
   // Declares what forward gives and backward takes, of so many layers.
   void keep(ProgramBuilder& program, ArgumentRole role, int64_t layers = 1) const;
@@ -55,8 +55,8 @@ class StuInputSteps {
                         const std::optional<ProgramValue>& dresidual, const ProgramValue& x = {"x"},
                         const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
 
-  // u before its silu, and uvqk where all of it is there.
-  ProgramValue u(bool kept, const StuNames& names = {}) const { return uvqk(kept, names).columns(0); }
+  // u of forward, before its silu but with `silu_uvqk`.
+  ProgramValue u(bool kept, const StuNames& names = {}) const { return attended(kept, names).columns(0); }
   // Columns that nothing reads when attention is done.
   StuColumns free_columns(bool kept, const StuNames& names) const;
   ProgramValue u_of_backward(const StuNames& names = {}) const;
@@ -69,8 +69,8 @@ class StuInputSteps {
   DataType dtype() const { return dtype_; }
 
  private:
-  // A product to columns of u, v, q and k that are neighbours, of which `first` is the first one.
-  struct Projection {
+  // A product to columns of u, v, q and k that are neighbours, or silu of these. `first` is the first one.
+  struct Columns {
     OpSpecPtr spec;
     int64_t first = 0;
   };
@@ -79,28 +79,37 @@ class StuInputSteps {
     ProgramValue v, q, k;
   };
 
-  StuInputSteps(const HstuAttentionParams& attention, const StuInputParams& input, const StuMemoryParams& memory)
+  StuInputSteps(const HstuAttentionParams& attention, const StuInputParams& input, const StuMemoryParams& memory,
+                bool silu_uvqk)
       : widths_(attention.heads, attention.attn_dim, attention.hidden_dim),
         dtype_(attention.dtype),
         input_(input),
-        memory_(memory) {}
+        memory_(memory),
+        silu_uvqk_(silu_uvqk) {}
 
-  // Backward computes all of uvqk again, at once: attention needs it in both directions. With groups of heads it is
-  // v, q and k of one group at a time.
+  // Backward projects to all of uvqk again, at once: attention needs it in both directions, or it is without its silu,
+  // which the derivative is of.
   bool has_all_again() const {
-    return input_.recompute_uvqk && memory_.recompute_attn && memory_.backward_head_groups == 1;
+    return input_.recompute_uvqk && (silu_uvqk_ || (memory_.recompute_attn && memory_.backward_head_groups == 1));
   }
-  bool has_groups_again() const { return input_.recompute_uvqk && !has_all_again(); }
+  // Backward computes u, and v, q and k of one group of heads at a time: it projects again, or applies silu to uvqk.
+  bool has_groups_again() const { return silu_uvqk_ || (input_.recompute_uvqk && !has_all_again()); }
   // Where `kept` says that something of it is: of both directions, if they say so, and of no other program.
   bool keeps_uvqk(bool kept) const { return kept && !input_.recompute_uvqk; }
   bool keeps_normed_x(bool kept) const { return kept && !input_.recompute_normed_x; }
   StuMatrix normed_x(const StuNames& names) const { return names.kept("normed_x", width_); }
+  // The projection. Forward's has had silu with `silu_uvqk`, unless it is kept.
   StuMatrix uvqk(bool kept, const StuNames& names) const;
+  // u, v, q and k as forward's attention and gate read them.
+  StuMatrix attended(bool kept, const StuNames& names) const;
+  // The gradient of the projection, before its silu with `silu_uvqk`: duvqk is then that of what silu gave.
+  StuMatrix dprojection(const StuNames& names) const;
   ProgramValue normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const;
   void add_norm(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out, const StuNames& names) const;
-  void add_projection(ProgramBuilder& program, const ProgramValue& normed_x, const ProgramValue& out,
-                      const StuNames& names) const;
-  void add_columns(ProgramBuilder& program, const Projection& projection, const ProgramValue& normed_x,
+  void add_projection(ProgramBuilder& program, const OpSpecPtr& projection, const ProgramValue& normed_x,
+                      const ProgramValue& out, const StuNames& names) const;
+  // Columns of u, v, q and k again: of the projection, or silu of them.
+  void add_columns(ProgramBuilder& program, const Columns& columns, const ProgramValue& normed_x,
                    const ProgramValue& out, const StuNames& names) const;
   // v, q and k of a group, computed again to `place`, or kept.
   GroupPlace add_group(ProgramBuilder& program, int64_t group, const GroupPlace& place, const ProgramValue& dx,
@@ -120,11 +129,14 @@ class StuInputSteps {
   int64_t width_ = 0;
   StuInputParams input_;
   StuMemoryParams memory_;
-  OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, silu_, attention_;
-  // Projections of backward: u, and v, q and k of each group of heads, one by one or, of a single group, together. The
-  // attention of a group is `attention_of_group_`.
-  Projection projection_of_u_;
-  std::vector<std::vector<Projection>> projections_of_groups_;
+  bool silu_uvqk_;
+  OpSpecPtr norm_, norm_of_residual_, projection_, projection_dgrad_, projection_wgrad_, attention_;
+  OpSpecPtr silu_;                // of u, or with silu_uvqk_ of all columns
+  OpSpecPtr silu_of_projection_;  // a projection and its silu
+  // Columns that backward computes again: u, and v, q and k of each group of heads, one by one or, of a single group,
+  // together. The attention of a group is `attention_of_group_`.
+  Columns u_again_;
+  std::vector<std::vector<Columns>> groups_again_;
   OpSpecPtr attention_of_group_;
   OpSpecPtr adding_attention_;  // its backward adds gradients of operands to those of other layers
 };

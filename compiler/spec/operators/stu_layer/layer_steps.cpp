@@ -58,7 +58,8 @@ void StuLayerSteps::backward(ProgramBuilder& program, const ProgramValue& x, con
   output_.compute_backward(program, attn.all(), input_.u_of_backward(names), dattn.all(), duvqk.columns(0),
                            {duvqk, widths.first_v(), widths.uvqk() - widths.first_v()}, dout, names);
   input_.attend_backward(program, dattn, x, dx, names);
-  input_.project_backward(program, dattn.all(), dout, x, dx, names);
+  const auto dresidual = output_.has_residual() ? std::optional<ProgramValue>(dout) : std::nullopt;
+  input_.project_backward(program, dattn.all(), dresidual, x, dx, names);
 }
 
 }  // namespace hstujit

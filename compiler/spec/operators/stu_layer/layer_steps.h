@@ -15,9 +15,8 @@ class StuLayerSteps {
   // P has the parameters of stu_layer. Nothing where there are mistakes.
   template <typename P>
   static std::optional<StuLayerSteps> make(const P& params, const std::string& path, Mistakes& mistakes) {
-    const auto input = StuInputSteps::make(params, params, params, path, mistakes, params);
-    const StuGate gate{params.heads,     params.hidden_dim,          params.dtype,
-                       params.precision, /*silu_u=*/params.concat_u, "silu"};
+    const auto input = StuInputSteps::make(params, params, params, path, mistakes, params, params.silu_uvqk);
+    const StuGate gate = StuGate::of_layer(params);
     const auto output = StuOutputSteps::make(gate, params, params, path, mistakes);
     if (!input || !output) return std::nullopt;
     return StuLayerSteps(*input, *output, params.training, params.recompute_attn);

@@ -29,6 +29,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   steps.v_ = gate.heads * gate.hidden_dim;
   steps.y_columns_ = steps.v_ * (1 + (output.concat_u ? 1 : 0) + (output.concat_x ? 1 : 0));
   steps.dtype_ = gate.dtype;
+  steps.residual_ = gate.residual;
   steps.output_ = output;
   constexpr int64_t kMaxGroups = 64;
   if (steps.v_ > RowParams::kMaxWidth) {
@@ -61,7 +62,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   };
   Json projection = product("addmm", steps.y_columns_, stu.width),
        dgrad = product("addmm", stu.width, steps.y_columns_);
-  projection["input"] = "matrix";
+  projection["input"] = gate.residual ? "matrix" : "none";
   dgrad["transpose_mat2"] = true;
   steps.projection_ = spec(projection);
   steps.projection_dgrad_ = spec(dgrad);

@@ -17,6 +17,15 @@ struct StuGate {
   MatmulPrecision precision = MatmulPrecision::kTf32;
   bool silu_u = false;  // on the columns of u that y begins with
   std::string mul_u_activation = "none";
+  bool residual = true;  // x is added to the result
+
+  // P has the parameters of a whole layer. Its u is before silu, unless all of the projection has had it.
+  template <typename P>
+  static StuGate of_layer(const P& params) {
+    const bool silu = !params.silu_uvqk;
+    return {params.heads,           params.hidden_dim, params.dtype, params.precision, silu && params.concat_u,
+            silu ? "silu" : "none", params.residual};
+  }
 };
 
 class StuOutputSteps {
@@ -41,6 +50,7 @@ class StuOutputSteps {
                         const StuNames& names = {}) const;
 
   int64_t v_columns() const { return v_; }
+  bool has_residual() const { return residual_; }
 
  private:
   bool keeps_y(bool kept) const { return kept && !output_.recompute_y; }
@@ -53,6 +63,7 @@ class StuOutputSteps {
   int64_t v_ = 0;          // columns of attn and u
   int64_t y_columns_ = 0;  // of y
   DataType dtype_ = DataType::kBf16;
+  bool residual_ = true;
   StuOutputParams output_;
   OpSpecPtr gate_, projection_, projection_dgrad_, projection_wgrad_;
 };

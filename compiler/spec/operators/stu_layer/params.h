@@ -83,6 +83,21 @@ struct StuInputParams {
   }
 };
 
+// Parameters in which layers of public packages differ.
+struct StuVariantParams {
+  bool silu_uvqk = false;
+  bool residual = true;
+
+  template <typename P>
+  static constexpr auto silu_field() {
+    return std::make_tuple(field("silu_uvqk", &P::silu_uvqk, "applies silu to u, v, q and k; where not, to u alone"));
+  }
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::tuple_cat(silu_field<P>(), std::make_tuple(field("residual", &P::residual, "adds x to the result")));
+  }
+};
+
 // Parameters of the half behind attention.
 struct StuOutputParams {
   bool group_norm = false;

@@ -7,14 +7,20 @@
 
 namespace hstujit {
 
-struct StuLayerParams : HstuAttentionParams, StuParams, StuTraining, StuInputParams, StuOutputParams, StuMemoryParams {
+struct StuLayerParams : HstuAttentionParams,
+                        StuParams,
+                        StuTraining,
+                        StuInputParams,
+                        StuVariantParams,
+                        StuOutputParams,
+                        StuMemoryParams {
   static constexpr std::string_view kOp = "stu_layer";
 
   static constexpr auto fields() {
     using P = StuLayerParams;
     return std::tuple_cat(attention_fields_with_products(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
-                          StuInputParams::fields_of<P>(), StuOutputParams::fields_of<P>(),
-                          StuMemoryParams::fields_of<P>());
+                          StuInputParams::fields_of<P>(), StuVariantParams::fields_of<P>(),
+                          StuOutputParams::fields_of<P>(), StuMemoryParams::fields_of<P>());
   }
 };
 

@@ -6,7 +6,13 @@
 
 namespace hstujit {
 
-struct StuStackParams : HstuAttentionParams, StuParams, StuTraining, StuInputParams, StuOutputParams, StuMemoryParams {
+struct StuStackParams : HstuAttentionParams,
+                        StuParams,
+                        StuTraining,
+                        StuInputParams,
+                        StuVariantParams,
+                        StuOutputParams,
+                        StuMemoryParams {
   static constexpr std::string_view kOp = "stu_stack";
   static constexpr int64_t kMaxLayers = 32;
 
@@ -16,8 +22,8 @@ struct StuStackParams : HstuAttentionParams, StuParams, StuTraining, StuInputPar
     using P = StuStackParams;
     return std::tuple_cat(std::make_tuple(field("layers", &P::layers, "number of layers S", 1, kMaxLayers)),
                           attention_fields_with_products(), StuParams::fields_of<P>(), StuTraining::fields_of<P>(),
-                          StuInputParams::fields_of<P>(), StuOutputParams::fields_of<P>(),
-                          StuMemoryParams::fields_of<P>());
+                          StuInputParams::fields_of<P>(), StuVariantParams::fields_of<P>(),
+                          StuOutputParams::fields_of<P>(), StuMemoryParams::fields_of<P>());
   }
 };
 
