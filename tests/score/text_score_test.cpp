@@ -2,6 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
 #include "compiler/nvrtc/nvrtc.h"
 #include "compiler/plan/search_space.h"
 #include "tests/emulation/attention_case.h"
@@ -104,9 +110,18 @@ TEST(TextScore, MasksThatReadOperandsOnTheHost) {
              last);
 }
 
+// Seeds of the texts that are drawn: 8 of them, or as many as HSTUJIT_RANDOM_TEXTS says, "first:count".
+std::pair<uint64_t, uint64_t> drawn_seeds() {
+  const char* const given = std::getenv("HSTUJIT_RANDOM_TEXTS");
+  unsigned long first = 9000, count = 8;
+  if (given != nullptr && std::sscanf(given, "%lu:%lu", &first, &count) != 2)
+    throw std::invalid_argument(std::string("HSTUJIT_RANDOM_TEXTS is ") + given + "; it must be first:count");
+  return {first, first + count};
+}
+
 TEST(TextScore, RandomTextsWithOperandsOnTheHost) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
-    const std::string text = test::random_score_of_operands(9000 + seed).text;
+  for (auto [seed, end] = drawn_seeds(); seed < end; ++seed) {
+    const std::string text = test::random_score_of_operands(seed).text;
     const Json json = of(text, with(kExact, {{"operands", test::kRandomOperands}}));
     for (const Direction direction : {Direction::kForward, Direction::kBackward})
       check_host(json, direction, lengths_of(71));
@@ -114,8 +129,8 @@ TEST(TextScore, RandomTextsWithOperandsOnTheHost) {
 }
 
 TEST(TextScore, RandomTextsOnTheHost) {
-  for (uint64_t seed = 0; seed < 8; ++seed) {
-    const std::string text = test::random_score(9000 + seed).text;
+  for (auto [seed, end] = drawn_seeds(); seed < end; ++seed) {
+    const std::string text = test::random_score(seed).text;
     for (const Direction direction : {Direction::kForward, Direction::kBackward})
       check_host(of(text, kExact), direction, lengths_of(71));
   }
