@@ -19,8 +19,10 @@ SECOND = 1.0
 LIMIT_S = 60
 
 CODE = """
-import os, pathlib, time
+import os, pathlib, signal, time
 import hstujit
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in a shell's background ignore it
 
 def children():
     threads = pathlib.Path("/proc/self/task").iterdir()
