@@ -60,6 +60,12 @@ class Context {
     check(hstujit_doctor(get(), text.out()));
     return text.str();
   }
+  // `format`: "json" or "prometheus", see hstujit_stats.
+  std::string stats(const char* format = "json") const {
+    Text text;
+    check(hstujit_stats(get(), format, text.out()));
+    return text.str();
+  }
 
  private:
   explicit Context(const hstujit_context_options* options) {

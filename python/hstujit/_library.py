@@ -48,6 +48,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     **dict.fromkeys(("config_load", "config_load_recording"), [_STRING, _OUT]),
     **dict.fromkeys(("prewarm", "tune", "run", "bench"), [_HANDLE, _HANDLE, _OPTIONS, _TEXT]),
     **dict.fromkeys(("emit", "freeze", "explain", "check"), [_HANDLE, _HANDLE, _OPTIONS, _TEXT]),
+    "stats": [_HANDLE, _STRING, _TEXT],
     "context_create": [ctypes.POINTER(_structs.ContextOptions), _OUT],
     "config_parse": [_STRING, _STRING, _OUT],
     "op_from_config": [_HANDLE, _HANDLE, _STRING, ctypes.c_int, ctypes.c_int, _OUT],

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs
-from ._library import Owner, created, json_of, library
+from ._library import Owner, created, json_of, library, text_of
 from ._words import not_allowed, shown
 from .errors import InvalidArgumentError
 
@@ -66,6 +66,14 @@ class Context(Owner, destroy=library.hstujit_context_destroy):
     def doctor(self) -> dict[str, Any]:
         """What the machine has and lacks: driver, NVRTC, libraries, caches, GPUs (docs/reports.md)."""
         return json_of(library.hstujit_doctor, self._handle)
+
+    def stats(self) -> dict[str, Any]:
+        """What calls did so far: look-ups of kernels, compiles, tunings, launches (docs/reports.md, "stats")."""
+        return json_of(library.hstujit_stats, self._handle, b"json")
+
+    def prometheus(self) -> str:
+        """The same as a page of Prometheus' text format."""
+        return text_of(library.hstujit_stats, self._handle, b"prometheus")
 
 
 def _separated(cache_path: Any) -> str | None:

@@ -212,6 +212,15 @@ HSTUJIT_API void hstujit_torch_forget() {
 // How many plans of each operator are kept, 1 or more.
 HSTUJIT_API void hstujit_torch_keep_plans(std::int32_t most) { PlanTable::most = static_cast<std::size_t>(most); }
 
+// The context that operators run in, for hstujit_stats and the like. NULL where none can be made.
+HSTUJIT_API hstujit_context* hstujit_torch_context() {
+  try {
+    return context();
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 // For tests: PyTorch's functions as this library calls them, which may be replaced.
 HSTUJIT_API Functions* hstujit_torch_functions() { return &state().functions; }
 

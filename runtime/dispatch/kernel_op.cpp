@@ -36,6 +36,8 @@ Status KernelOp::prepare_host(int64_t max_seq_len) {
   const std::lock_guard lock(mutex_);
   if (!host_kernel_) {
     host_kernel_ = std::move(kernel);
+    const std::string name = fmt::format("{}_{}_host", spec().op(), to_string(options_.direction));
+    host_launches_ = engine_->stats().launches(std::string(spec().op()), name, "host:" + name);
     host_.store(host_kernel_.get(), std::memory_order_release);
   }
   // One kernel serves every length, but what launches is what was prepared, as on a device.
@@ -122,7 +124,8 @@ Result<LauncherPtr> KernelOp::load(const DeviceContext& context, Choice choice) 
     if (LauncherPtr shared = table_.launcher_of(**module)) return shared;
   }
   HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
-  return Launcher::create(driver, *module, signature_, plan);
+  return Launcher::create(driver, *module, signature_, plan,
+                          engine_->stats().launches(std::string(request.spec->op()), plan.kernel_name, binary->digest));
 }
 
 }  // namespace hstujit

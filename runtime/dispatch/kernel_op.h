@@ -71,6 +71,7 @@ class KernelOp final : public Op {
   std::atomic<const HostKernel*> host_{nullptr};
   std::mutex mutex_;  // of those who prepare; never held over a compile
   HostKernelPtr host_kernel_;
+  EngineStats::Counter host_launches_;  // of host_
   CompilesAhead ahead_;
 };
 

@@ -74,7 +74,10 @@ Status KernelOp::launch_host(const hstujit_value* values, size_t count) const {
   // ends up in no row is a mistake all the same: the next launch has rows.
   HSTUJIT_RETURN_IF_ERROR(check_launch_data(nullptr, signature_, values, nullptr));
   if (nothing_to_write) return {};
-  return host_.load(std::memory_order_acquire)->launch(signature_, values);
+  const HostKernel* const kernel = host_.load(std::memory_order_acquire);
+  HSTUJIT_RETURN_IF_ERROR(kernel->launch(signature_, values));
+  host_launches_->fetch_add(1, std::memory_order_relaxed);
+  return {};
 }
 
 Result<size_t> KernelOp::workspace_size(const hstujit_value* values, size_t count) const {

@@ -58,7 +58,7 @@ Status tune_on_miss(Engine& engine, const TuningRequest& request) {
         const KernelChoice choice,
         choose_kernel(engine, *problem.spec, problem.direction, problem.device, request.bucket, request.restriction));
     if (choice.tuned) return {};
-    Status status = tune(engine, request);
+    Status status = engine.stats().tunings.run([&] { return tune(engine, request); });
     if (status.ok() || status.code() == Code::kCheckFailed) return status;
     // A caller who waits for a launch needs a kernel more than the best one.
     engine.log().event(LogCategory::kTune, "miss-not-tuned",

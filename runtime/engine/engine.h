@@ -14,6 +14,7 @@
 #include "compiler/support/env.h"
 #include "compiler/support/json.h"
 #include "compiler/support/log.h"
+#include "runtime/engine/engine_stats.h"
 #include "runtime/engine/frozen_choices.h"
 #include "runtime/engine/host_library.h"
 #include "runtime/engine/kernel_cache.h"
@@ -93,6 +94,7 @@ class Engine {
   // As LoadedModules::get.
   Result<ModulePtr> module(const KernelBinary& binary, const DeviceContext& context, const LaunchPlan& plan);
   const LoadedModules& modules() const { return modules_; }
+  EngineStats& stats() { return stats_; }
 
   // Whether there is a recording file (HSTUJIT_RECORD).
   bool records_misses() const { return environment_.is_set(Env::kRecord); }
@@ -135,6 +137,7 @@ class Engine {
   std::optional<FrozenChoices> frozen_;
   SingleFlight<Status> tunings_;
   LoadedModules modules_;
+  EngineStats stats_;
 
   std::mutex mutex_;  // of what follows; never held over a compile or a launch
   CudaDriverPtr driver_;

@@ -116,6 +116,12 @@ KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
   return found == nullptr ? nullptr : *found;
 }
 
+KernelBinaryPtr KernelCache::take_from_memory(const std::string& digest) {
+  KernelBinaryPtr binary = find_in_memory(digest);
+  if (binary) ++counts_.memory;
+  return binary;
+}
+
 void KernelCache::remember(const KernelBinaryPtr& binary) {
   const std::lock_guard lock(mutex_);
   memory_.put(binary->digest, binary);
@@ -124,6 +130,7 @@ void KernelCache::remember(const KernelBinaryPtr& binary) {
 KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest, Reach reach) {
   std::optional<Artifact> artifact = store_.find(key, reach);
   if (!artifact) return nullptr;
+  ++counts_.directory;
   KernelBinaryPtr binary = stored_binary(digest, std::move(*artifact));
   remember(binary);
   return binary;
@@ -142,16 +149,17 @@ KernelBinaryPtr KernelCache::find(const CompileRequest& request, Reach reach) {
   const ArtifactKey key = artifact_key(request);
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok()) return nullptr;
-  if (KernelBinaryPtr binary = find_in_memory(*digest)) return binary;
+  if (KernelBinaryPtr binary = take_from_memory(*digest)) return binary;
   return load(key, *digest, reach);
 }
 
 Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may_compile) {
   const ArtifactKey key = artifact_key(request);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
-  if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
+  if (KernelBinaryPtr binary = take_from_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
+    ++counts_.missing;
     return missing(request, ", and the policy on a miss is \"fail\"");
   }
 
@@ -215,8 +223,7 @@ Result<KernelBinary> KernelCache::compile_by(const Compile& compile, const Compi
   const LaunchPlan plan = skeleton->launch_plan(*request.spec, request.config, request.device);
   const CompileSlots::Hold slot(slots_);
   const auto start = std::chrono::steady_clock::now();
-  Result<Blobs> blobs = compile(request);
-  ++compiles_;
+  Result<Blobs> blobs = counts_.compiles.run([&] { return compile(request); });
   KernelBinary binary;
   binary.compile_ms = milliseconds_since(start);
   if (log_.enabled(LogCategory::kCompile)) {

@@ -5,7 +5,6 @@
 // either, so that other keys go on.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include "compiler/support/recent_map.h"
 #include "runtime/engine/compile_slots.h"
 #include "runtime/engine/compiler_library.h"
+#include "runtime/engine/engine_stats.h"
 #include "runtime/engine/single_flight.h"
 
 namespace hstujit {
@@ -76,11 +76,12 @@ class KernelCache {
   KernelBinaryPtr keep(const CompileRequest& request, KernelBinary binary);
 
   ArtifactStore& store() { return store_; }
-  int64_t compiles() const { return compiles_; }
+  const LookUpCounts& counts() const { return counts_; }
   int compile_jobs() const { return compile_jobs_; }
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
+  KernelBinaryPtr take_from_memory(const std::string& digest);  // the same, counted
   // `policy`: what forbids to compile the kernel, ahead of what to do about it; empty where it was only looked for.
   Status missing(const CompileRequest& request, std::string_view policy);
   std::string nearest_text(const ArtifactKey& key);
@@ -96,7 +97,7 @@ class KernelCache {
   int compile_jobs_;
   CompileSlots slots_;
   std::function<Result<KernelCompilerPtr>()> compiler_;
-  mutable std::atomic<int64_t> compiles_{0};
+  mutable LookUpCounts counts_;
 
   SingleFlight<Result<KernelBinaryPtr>> flights_;  // by digest
   std::mutex mutex_;                               // held for a look into the map only

@@ -89,10 +89,10 @@ int64_t blocks(const FollowingKernel& kernel, const hstujit_value* values) {
 }  // namespace
 
 Result<LauncherPtr> Launcher::create(CudaDriverPtr driver, ModulePtr module, const Signature& signature,
-                                     const LaunchPlan& plan) {
+                                     const LaunchPlan& plan, Counter launches) {
   HSTUJIT_ASSIGN_OR_RETURN(ArgumentChecker checker, ArgumentChecker::create(signature));
   const std::shared_ptr<Launcher> launcher(
-      new Launcher(std::move(driver), std::move(module), plan, std::move(checker)));
+      new Launcher(std::move(driver), std::move(module), plan, std::move(checker), std::move(launches)));
   HSTUJIT_RETURN_IF_ERROR(launcher->validate_plan(signature).with_context(plan.kernel_name));
   if (plan.cluster.max > 1) {
     launcher->clusters_ =
@@ -289,6 +289,7 @@ Status Launcher::launch(const hstujit_value* values, size_t count, cuda::Stream 
   Status enqueued = enqueue_main(grid, cluster, stream, arguments);
   if (enqueued.ok()) enqueued = enqueue_following(values, stream, arguments);
   module_->mark_launch(stream);
+  if (launches_ && enqueued.ok()) launches_->fetch_add(1, std::memory_order_relaxed);
   return enqueued;
 }
 

@@ -5,6 +5,9 @@
 // a CUDA graph and costs well under 5 microseconds.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "compiler/plan/launch_plan.h"
 #include "runtime/driver/module.h"
 #include "runtime/driver/tensor_map.h"
@@ -20,8 +23,11 @@ class Launcher {
   static constexpr size_t kMaxParameterBytes = 4096;
 
   // kUnsupported when the plan asks for what this driver cannot do, kInternal when plan and signature disagree.
+  // `launches` counts what launch() enqueues, where there is one.
+  using Counter = std::shared_ptr<std::atomic<int64_t>>;
   static Result<std::shared_ptr<const Launcher>> create(CudaDriverPtr driver, ModulePtr module,
-                                                        const Signature& signature, const LaunchPlan& plan);
+                                                        const Signature& signature, const LaunchPlan& plan,
+                                                        Counter launches = nullptr);
 
   // The module's context must be current. Empty outputs, and a batch of no sequences, are done without a launch;
   // kInvalidArgument for a length of 0 that would leave outputs unwritten, and for a workspace that is null, misplaced
@@ -35,11 +41,12 @@ class Launcher {
   const LaunchPlan& plan() const { return plan_; }
 
  private:
-  Launcher(CudaDriverPtr driver, ModulePtr module, const LaunchPlan& plan, ArgumentChecker checker)
+  Launcher(CudaDriverPtr driver, ModulePtr module, const LaunchPlan& plan, ArgumentChecker checker, Counter launches)
       : driver_(std::move(driver)),
         module_(std::move(module)),
         plan_(plan),
         checker_(std::move(checker)),
+        launches_(std::move(launches)),
         maps_(count_maps(plan)) {}
 
   static size_t count_maps(const LaunchPlan& plan);
@@ -71,6 +78,7 @@ class Launcher {
   std::vector<const ParamSlot*> divisors_;  // slots that hold one over an argument
   std::vector<int> mapped_;                 // arguments that kernels read through a tensor map
   std::vector<int64_t> clusters_;           // by size: how many are resident at a time; empty without clusters
+  Counter launches_;                        // null: nobody counts
   mutable KeptMaps maps_;
 };
 

@@ -96,6 +96,24 @@ TEST_F(CapiTest, DoctorAndCacheReportsNeverNeedAnything) {
   hstujit_text_free(&text);
 }
 
+TEST_F(CapiTest, StatsAreOfOneContext) {
+  hstujit_text text = {};
+  for (const char* format : {static_cast<const char*>(nullptr), "json"}) {
+    ASSERT_EQ(hstujit_stats(context_, format, &text), HSTUJIT_OK) << hstujit_last_error();
+    const nlohmann::json stats = parse(&text);
+    EXPECT_EQ(stats["kernels"]["compiled"], 0);
+    EXPECT_EQ(stats["tunings"]["done"], 0);
+    EXPECT_TRUE(stats["launches"].is_array() && stats["launches"].empty());
+  }
+  ASSERT_EQ(hstujit_stats(context_, "prometheus", &text), HSTUJIT_OK) << hstujit_last_error();
+  EXPECT_EQ(std::string_view(text.data, text.size).find("# HELP hstujit_kernel_lookups_total "), 0u);
+  hstujit_text_free(&text);
+  EXPECT_EQ(hstujit_stats(context_, "xml", &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_STREQ(hstujit_last_error(), "format is \"xml\"; it must be \"json\" or \"prometheus\"");
+  EXPECT_EQ(hstujit_stats(nullptr, "json", &text), HSTUJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(hstujit_stats(context_, "json", nullptr), HSTUJIT_INVALID_ARGUMENT);
+}
+
 TEST_F(CapiTest, ABundleGoesOutAndIn) {
   const std::string path = cache_ + "/bundle.tar";
   hstujit_text text = {};

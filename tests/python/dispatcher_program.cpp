@@ -4,8 +4,10 @@
 //   dispatcher_program LIBRARY PACKAGE INPUTS
 //
 // LIBRARY is libhstujit_torch.so. INPUTS holds tensors that Python wrote by torch.jit.save of a module's attributes:
-// those of each call, and what it must give. Prints "NAME ERROR" for each output: the largest difference.
+// those of each call, and what it must give. Prints "NAME ERROR" for each output, the largest difference; "refused" and a
+// sentence; then "stats" and what hstujit_stats says.
 #include <dlfcn.h>
+#include <hstujit/hstujit.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #include <torch/script.h>
 #include <torch/torch.h>
@@ -43,7 +45,8 @@ void print(const std::string& name, const at::Tensor& found, const at::Tensor& e
 }  // namespace
 
 int main(int, char** arguments) {
-  TORCH_CHECK(dlopen(arguments[1], RTLD_NOW) != nullptr, dlerror());
+  void* const library = dlopen(arguments[1], RTLD_NOW);
+  TORCH_CHECK(library != nullptr, dlerror());
   TORCH_CHECK(dlsym(RTLD_DEFAULT, "Py_Initialize") == nullptr, "there is Python in the process");
   const torch::NoGradGuard no_grad;
   const torch::jit::Module inputs = torch::jit::load(arguments[3]);
@@ -65,5 +68,10 @@ int main(int, char** arguments) {
   torch::inductor::AOTIModelPackageLoader package(arguments[2]);
   print("package", package.run({tensor("package_x"), tensor("package_lengths"), tensor("package_targets")}).front(),
         tensor("package_out"));
+  const auto context = reinterpret_cast<hstujit_context* (*)()>(dlsym(library, "hstujit_torch_context"));
+  const auto stats = reinterpret_cast<decltype(&hstujit_stats)>(dlsym(library, "hstujit_stats"));
+  hstujit_text text = {};
+  TORCH_CHECK(context != nullptr && stats != nullptr && stats(context(), "json", &text) == HSTUJIT_OK, "no stats");
+  std::cout << "stats " << std::string(text.data, text.size) << "\n";
   return 0;
 }

@@ -84,6 +84,19 @@ class Ops(Scratch):
         op.launch(**arguments)
         self.assertTrue(numpy.isfinite(arguments["out"]).all())
 
+    def test_stats_are_those_of_its_context(self):
+        context, other = (hstujit.Context(cache_dir=self.folder / name) for name in ("stats", "other"))
+        op = hstujit.Op(INSTANCE, backend="host", context=context)
+        op.prepare(8)
+        for _ in range(3):
+            op.launch(**self.arguments())
+        name = "hstu_attention_forward_host"
+        launched = {"op": "hstu_attention", "kernel": name, "key": f"host:{name}", "count": 3}
+        self.assertEqual(context.stats()["launches"], [launched])
+        self.assertEqual(other.stats()["launches"], [])
+        line = f'hstujit_launches_total{{op="hstu_attention",kernel="{name}",key="host:{name}"}} 3\n'
+        self.assertIn(line, context.prometheus())
+
     def test_from_config(self):
         op = hstujit.Op.from_config(hstujit.Config(CONFIG), "a", direction="backward")
         self.assertEqual([argument.name for argument in op.signature.outputs], ["dq", "dk", "dv"])

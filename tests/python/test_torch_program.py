@@ -3,6 +3,7 @@
 """
 
 import itertools
+import json
 import os
 import pathlib
 import shutil
@@ -53,20 +54,23 @@ class Program(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program, package, inputs = (os.path.join(folder, name) for name in ("program", "stack.pt2", "inputs.pt"))
             self.export(package, inputs)
-            root = pathlib.Path(torch.__file__).parent
+            root, include = pathlib.Path(torch.__file__).parent, FOLDER.parents[1] / "include"
             libraries = [f"-l{name}" for name in ("torch", "torch_cpu", "c10")]
             run([
                 compiler, "-std=c++17", "-O0", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
-                f"-isystem{root}/include", f"-isystem{root}/include/torch/csrc/api/include", "-c",
-                str(FOLDER / "dispatcher_program.cpp"), "-o", f"{program}.o",
+                f"-I{include}", f"-isystem{root}/include", f"-isystem{root}/include/torch/csrc/api/include",
+                "-c", str(FOLDER / "dispatcher_program.cpp"), "-o", f"{program}.o",
             ])  # fmt: skip
             run([
                 compiler, f"{program}.o", "-o", program, f"-L{root}/lib", "-Wl,--no-as-needed", *libraries,
                 f"-Wl,-rpath,{root}/lib", "-ldl",
             ])  # fmt: skip
             library = _library.path().parent / "libhstujit_torch.so"
-            lines = [line.split(" ", 1) for line in run([program, str(library), package, inputs]).splitlines()]
-        found = dict(lines)
+            printed, _, stats = run([program, str(library), package, inputs]).partition("stats ")
+        found = dict(line.split(" ", 1) for line in printed.splitlines())
+        launched = {launch["kernel"]: launch["count"] for launch in json.loads(stats)["launches"]}
+        self.assertEqual(launched["silu_forward_host"], 2)
+        self.assertGreaterEqual(launched["hstu_attention_forward_host"], 1)
         self.assertEqual(found.pop("refused").partition("; ")[0], "x has dtype fp64")
         self.assertEqual(sorted(found), ["hstu_attention", "package", "strided", "stu_layer"])
         for name, error in found.items():

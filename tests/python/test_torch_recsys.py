@@ -14,7 +14,7 @@ if torch:
     from hstujit.torch.recsys_examples import fused_hstu_op
 
 HEADS, DIM, WIDTH, ROWS = 2, 16, 24, 13
-# Of its examples/hstu/ops/fused_hstu_op.py at 034a00edc158.
+# The arguments of its fused_hstu_op at 034a00edc158.
 PUBLIC = (
     "input seqlen_offsets max_seqlen scaling_seqlen linear_uvqk_weight linear_uvqk_bias linear_proj_weight num_heads "
     "linear_dim_per_head attention_dim_per_head ln_eps dropout_ratio training input_norm_weight input_norm_bias "
