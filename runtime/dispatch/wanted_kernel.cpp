@@ -23,7 +23,7 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
     HSTUJIT_ASSIGN_OR_RETURN(choice, choose());
   }
   const CompileRequest request{spec, wanted.direction, choice.config, wanted.device, engine.lineinfo()};
-  const bool hit = engine.kernels().find(request) != nullptr;
+  const bool hit = engine.kernels().look_up(request) != nullptr;
   const bool untuned = !choice.tuned && to_be_tuned;
   if (untuned || !hit) {
     engine.log().event(LogCategory::kDispatch, hit ? "untuned" : "miss",

@@ -42,7 +42,7 @@ Json EngineStats::to_json(const LookUpCounts& look_ups, size_t modules) const {
                      {"directory", look_ups.directory.load()},
                      {"compiled", look_ups.compiles.done()},
                      {"failed", look_ups.compiles.failed()},
-                     {"missing", look_ups.missing.load()},
+                     {"nowhere", look_ups.nowhere.load()},
                      {"compile_ms", look_ups.compiles.milliseconds()},
                      {"loaded", modules}};
   json["tunings"] = {{"done", tunings.done()}, {"failed", tunings.failed()}, {"ms", tunings.milliseconds()}};
@@ -58,7 +58,7 @@ std::string EngineStats::to_prometheus(const LookUpCounts& look_ups, size_t modu
   page.family("hstujit_kernel_lookups_total", "counter", "Look-ups of kernels, by where the kernel was found.");
   page.sample("{found=\"memory\"}", look_ups.memory.load());
   page.sample("{found=\"directory\"}", look_ups.directory.load());
-  page.sample("{found=\"nowhere\"}", look_ups.missing.load() + look_ups.compiles.done() + look_ups.compiles.failed());
+  page.sample("{found=\"nowhere\"}", look_ups.nowhere.load());
   page.family("hstujit_compiles_total", "counter", "Compiles of kernels, by result.");
   page.sample("{result=\"ok\"}", look_ups.compiles.done());
   page.sample("{result=\"error\"}", look_ups.compiles.failed());

@@ -38,9 +38,9 @@ class TimedCount {
   std::atomic<int64_t> done_{0}, failed_{0}, nanoseconds_{0};
 };
 
-// Where kernels were found. Threads that wait for another one's look-up of the same kernel count with it.
+// Where calls found their kernels, once for each key that an op prepares; and all compiles.
 struct LookUpCounts {
-  std::atomic<int64_t> memory{0}, directory{0}, missing{0};
+  std::atomic<int64_t> memory{0}, directory{0}, nowhere{0};
   TimedCount compiles;
 };
 

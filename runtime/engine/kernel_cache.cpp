@@ -116,9 +116,11 @@ KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
   return found == nullptr ? nullptr : *found;
 }
 
-KernelBinaryPtr KernelCache::take_from_memory(const std::string& digest) {
-  KernelBinaryPtr binary = find_in_memory(digest);
-  if (binary) ++counts_.memory;
+KernelBinaryPtr KernelCache::look_up(const CompileRequest& request) {
+  const Result<std::string> digest = artifact_digest(artifact_key(request));
+  const bool in_memory = digest.ok() && find_in_memory(*digest) != nullptr;
+  KernelBinaryPtr binary = find(request);
+  ++(binary == nullptr ? counts_.nowhere : in_memory ? counts_.memory : counts_.directory);
   return binary;
 }
 
@@ -130,7 +132,6 @@ void KernelCache::remember(const KernelBinaryPtr& binary) {
 KernelBinaryPtr KernelCache::load(const ArtifactKey& key, const std::string& digest, Reach reach) {
   std::optional<Artifact> artifact = store_.find(key, reach);
   if (!artifact) return nullptr;
-  ++counts_.directory;
   KernelBinaryPtr binary = stored_binary(digest, std::move(*artifact));
   remember(binary);
   return binary;
@@ -149,17 +150,16 @@ KernelBinaryPtr KernelCache::find(const CompileRequest& request, Reach reach) {
   const ArtifactKey key = artifact_key(request);
   const Result<std::string> digest = artifact_digest(key);
   if (!digest.ok()) return nullptr;
-  if (KernelBinaryPtr binary = take_from_memory(*digest)) return binary;
+  if (KernelBinaryPtr binary = find_in_memory(*digest)) return binary;
   return load(key, *digest, reach);
 }
 
 Result<KernelBinaryPtr> KernelCache::get(const CompileRequest& request, bool may_compile) {
   const ArtifactKey key = artifact_key(request);
   HSTUJIT_ASSIGN_OR_RETURN(const std::string digest, artifact_digest(key));
-  if (KernelBinaryPtr binary = take_from_memory(digest)) return binary;
+  if (KernelBinaryPtr binary = find_in_memory(digest)) return binary;
   if (!may_compile) {
     if (KernelBinaryPtr binary = load(key, digest)) return binary;
-    ++counts_.missing;
     return missing(request, ", and the policy on a miss is \"fail\"");
   }
 

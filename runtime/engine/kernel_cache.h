@@ -58,6 +58,9 @@ class KernelCache {
   // Memory and layers only; null for a miss.
   KernelBinaryPtr find(const CompileRequest& request, Reach reach = Reach::kAll);
 
+  // The same for a call, and counted.
+  KernelBinaryPtr look_up(const CompileRequest& request);
+
   // The same, and nothing is written or kept.
   KernelBinaryPtr peek(const CompileRequest& request);
 
@@ -81,7 +84,6 @@ class KernelCache {
 
  private:
   KernelBinaryPtr find_in_memory(const std::string& digest);
-  KernelBinaryPtr take_from_memory(const std::string& digest);  // the same, counted
   // `policy`: what forbids to compile the kernel, ahead of what to do about it; empty where it was only looked for.
   Status missing(const CompileRequest& request, std::string_view policy);
   std::string nearest_text(const ArtifactKey& key);
