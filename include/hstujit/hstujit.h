@@ -441,8 +441,8 @@ HSTUJIT_API hstujit_status hstujit_check(hstujit_context*, const hstujit_config*
 /* ---- what a context has done since it was made ---- */
 
 /* Look-ups of kernels and where they were found, compiles and tunings with their times, and launches of each kernel.
- * `format` is "json" (docs/reports.md, "stats"), which NULL is, too, or "prometheus", a page of Prometheus' text format.
- * Tasks such as hstujit_prewarm are not in it. Any thread may ask at any time; no launch waits for it.
+ * `format` is "json" (docs/reports.md, "stats"), which NULL is, too, or "prometheus", a page of Prometheus' text
+ * format. Tasks such as hstujit_prewarm are not in it. Any thread may ask at any time; no launch waits for it.
  * HSTUJIT_INVALID_ARGUMENT for another format. */
 HSTUJIT_API hstujit_status hstujit_stats(hstujit_context*, const char* format, hstujit_text* out);
 

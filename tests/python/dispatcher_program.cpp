@@ -4,8 +4,8 @@
 //   dispatcher_program LIBRARY PACKAGE INPUTS
 //
 // LIBRARY is libhstujit_torch.so. INPUTS holds tensors that Python wrote by torch.jit.save of a module's attributes:
-// those of each call, and what it must give. Prints "NAME ERROR" for each output, the largest difference; "refused" and a
-// sentence; then "stats" and what hstujit_stats says.
+// those of each call, and what it must give. Prints "NAME ERROR" for each output, the largest difference; "refused" and
+// a sentence; then "stats" and what hstujit_stats says.
 #include <dlfcn.h>
 #include <hstujit/hstujit.h>
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
