@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Status misplaced(const ArtifactMetadata& metadata, std::string_view arch) {
-  return Status(Code::kIo, fmt::format("it is of {}, and lies in the folder of {}", metadata.key.arch, arch));
+  return Status(Code::kIo, fmt::format("it is of {}, and is in the folder of {}", metadata.key.arch, arch));
 }
 
 Result<ArtifactMetadata> parse_metadata_of(std::string_view text, std::string_view arch, std::string_view digest) {

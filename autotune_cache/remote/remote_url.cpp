@@ -71,7 +71,7 @@ Result<RemoteUrl> parse_remote_url(std::string_view text) {
   // The host would be what stands before it: part of the user or of the password.
   if (slash != std::string_view::npos && text.find('@', slash) != std::string_view::npos)
     return refused(
-        "has a \"@\" behind a \"/\"; a \"/\" of the user or password is written %2F, a \"@\" of the path %40");
+        "has a \"@\" after a \"/\"; a \"/\" of the user or password is written %2F, a \"@\" of the path %40");
   if (!is_host(host)) return refused("has no host, or a port that is no number from 1 to 65535");
 
   const size_t colon = credentials.find(':');

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAbandoned = "left behind by an interrupted write; prune removes it after an hour";
 constexpr const char* kNoMetadata = "it has no metadata; prune removes it after an hour";
-constexpr const char* kMisplaced = "it lies in the wrong folder";
+constexpr const char* kMisplaced = "it is in the wrong folder";
 constexpr const char* kForeign = "it is not a file of the cache";
 
 // A bad file is judged as often, with a pause before each look but the first: others may be between the two files of

@@ -175,7 +175,7 @@ std::string print_launcher(const OpSpec& spec, Direction direction, const Launch
       "  std::printf(\"{0}: %lld rows, %.3f ms\\n\", static_cast<long long>(batch.rows()), milliseconds / kRepeats);\n"
       "  return 0;\n"
       "}} catch (const std::exception& error) {{  // no memory for a tensor\n"
-      "  std::fprintf(stderr, \"%s: the batch has no room on the host: %s\\n\", argv[0], error.what());\n"
+      "  std::fprintf(stderr, \"%s: the batch does not fit into host memory: %s\\n\", argv[0], error.what());\n"
       "  return 1;\n"
       "}}\n",
       plan.kernel_name, print_shared_memory(plan), print_launch(plan), print_clusters(signature, plan));

@@ -300,8 +300,8 @@ class Parser {
                     fmt::format("{} is of integers, and what it divides is real; allowed: /, floor, int", sign_text));
       }
       if (!right.fixed || *right.fixed < 1) {
-        return fail(right.column, fmt::format("what stands behind {} is no number from 1; allowed: such as row {} 64",
-                                              sign_text, sign_text));
+        return fail(right.column,
+                    fmt::format("the divisor after {} must be a number from 1, as in row {} 64", sign_text, sign_text));
       }
       left = numeric(
           sign_text == "//" ? builder_.floor_div(left.term, right.term) : builder_.mod(left.term, right.term), left);

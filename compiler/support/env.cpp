@@ -62,7 +62,8 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kLog, kChoices, "HSTUJIT_LOG", "", "compile|cache|dispatch|tune",
        "Categories of events that are written to standard error, one line each; `all` means all of them."},
       {Env::kDump, kChoices, "HSTUJIT_DUMP", "", "ir|src|log",
-       "What is kept beside each cache entry when it is compiled: `ir` is the MLIR text, `<digest>.mlir`; `src` the "
+       "Files that are kept next to each cache entry when it is compiled: `ir` is the MLIR text, `<digest>.mlir`; "
+       "`src` the "
        "CUDA source, `<digest>.cu`; `log` what the compiler said, `<digest>.log`; `all` means all of it."},
       {Env::kCheck, kFlag, "HSTUJIT_CHECK", "0", "",
        "Check num_targets, num_contexts and the offsets of sequences on the device before each launch. It waits for "
@@ -88,17 +89,17 @@ const std::vector<EnvVariable>& environment_variables() {
       {Env::kCudaDriver, kPath, "HSTUJIT_CUDA_DRIVER", "", "",
        "The driver library. Unset: `libcuda.so.1` of the loader's path."},
       {Env::kCompilerLibrary, kPath, "HSTUJIT_COMPILER_LIBRARY", "", "",
-       "libhstujit_compiler.so. Unset: the one beside libhstujit.so, then the loader's path."},
+       "libhstujit_compiler.so. Unset: the one next to libhstujit.so, then the loader's path."},
       {Env::kHostLibrary, kPath, "HSTUJIT_HOST_LIBRARY", "", "",
-       "libhstujit_host.so. Unset: the one beside libhstujit.so, then the loader's path."},
+       "libhstujit_host.so. Unset: the one next to libhstujit.so, then the loader's path."},
       {Env::kHostCache, kPath, "HSTUJIT_HOST_CACHE", "", "",
        "Folder where the host backend keeps the machine code of its kernels between processes, 30 KB each and 2,048 of "
        "them. It is used where nobody but root and this user may write it, whatever `HSTUJIT_TRUST_CACHE` says. Unset: "
        "`host` in the cache directory."},
       {Env::kOperationsLibrary, kPath, "HSTUJIT_OPERATIONS_LIBRARY", "", "",
-       "libhstujit_operations.so. Unset: the one beside libhstujit.so, then the loader's path."},
+       "libhstujit_operations.so. Unset: the one next to libhstujit.so, then the loader's path."},
       {Env::kBundleLibrary, kPath, "HSTUJIT_BUNDLE_LIBRARY", "", "",
-       "libhstujit_bundle.so, which decompresses bundles. Unset: the one beside libhstujit.so, then the loader's "
+       "libhstujit_bundle.so, which decompresses bundles. Unset: the one next to libhstujit.so, then the loader's "
        "path."},
       {Env::kWorker, kPath, "HSTUJIT_WORKER", "", "",
        "The executable in which tuning compiles and runs candidates, so that a faulty compiler or kernel ends it and "
@@ -135,7 +136,7 @@ std::string environment_page() {
       "# Environment variables\n\n"
       "Written by `make docs` from the table in compiler/support/env.cpp; a test keeps the two equal.\n"
       "An empty variable counts as unset. What an option of the API says wins over the environment.\n"
-      "Values that are not allowed are all named when a context is made.\n";
+      "Creating a context reports all invalid values.\n";
   page += fmt::format("Where `{}` or `{}` is asked for, `{}` and `{}` are taken, too.\n\n", kNo[0], kYes[0],
                       fmt::join(kNo + 1, std::end(kNo), "`, `"), fmt::join(kYes + 1, std::end(kYes), "`, `"));
   for (const EnvVariable& variable : environment_variables()) {

@@ -83,7 +83,7 @@ Result<Output> follow_links(const std::filesystem::path& path) {
     const std::string folder = std::filesystem::weakly_canonical(output.path.parent_path(), error).native() + "/";
     if (folder.starts_with("/proc/")) {
       return Status(Code::kIo,
-                    fmt::format("cannot write {}: it stands for what a process has open; name a regular file",
+                    fmt::format("cannot write {}: it refers to an open file of a process; name a regular file",
                                 quote(path.native())));
     }
     const std::filesystem::path target = std::filesystem::read_symlink(output.path, error);

@@ -63,7 +63,7 @@ size_t opening_quote(std::string_view read) {
   return at;
 }
 
-// Where more than kMaxJsonBlanks blanks and characters of comments stand in one place; npos where nowhere. The parser
+// Where more than kMaxJsonBlanks blanks and characters of comments are in one place; npos where nowhere. The parser
 // keeps all of them for its message.
 size_t find_long_gap(std::string_view text, bool comments) {
   enum class In { kValue, kString, kLine, kComment } in = In::kValue;
@@ -106,7 +106,7 @@ class Builder {
   Result<Json> build() {
     if (const size_t gap = find_long_gap(text_, rules_.comments); gap != std::string_view::npos) {
       return Status(Code::kInvalidConfig,
-                    fmt::format("{}: more than {} blanks and characters of comments stand in one place",
+                    fmt::format("{}: more than {} blanks and characters of comments are in one place",
                                 position(text_, gap), kMaxJsonBlanks));
     }
     const Cursor begin(text_.data(), &seen_);
@@ -143,7 +143,7 @@ class Builder {
     if (!names_.back().insert(name).second) {
       const std::string_view read = text_.substr(0, static_cast<size_t>(seen_ - text_.data()));
       const std::string which = shown_ ? "the name " + quote(name, kLongestText) : "a name";
-      return fail(opening_quote(read), which + " stands twice in one object; each may stand once");
+      return fail(opening_quote(read), which + " occurs twice in one object; each may occur once");
     }
     if (names_.back().size() > kMaxJsonNames)
       return fail_here(fmt::format("an object has more than {} names", kMaxJsonNames));
@@ -160,9 +160,9 @@ class Builder {
       const std::string which = shown_ ? "the number " + printable(token, kLongestText) : "a number";
       return fail(at, fmt::format("malformed JSON: {} is out of range", which));
     }
-    if (!shown_) return fail(at, "malformed JSON: it is no JSON object that is whole, with nothing behind it");
+    if (!shown_) return fail(at, "malformed JSON: it must be one complete JSON object, with nothing after it");
     if (at < text_.size() && (text_[at] == ']' || text_[at] == '}') && last_before(at) == ',')
-      return fail(at, fmt::format("malformed JSON: a comma stands before '{}'", text_[at]));
+      return fail(at, fmt::format("malformed JSON: a comma comes before '{}'", text_[at]));
     // Without the library's own prefix and position: "unexpected '}'; expected string literal".
     std::string what = error.what();
     if (const size_t details = what.find(" - "); details != std::string::npos) what.erase(0, details + 3);
@@ -190,7 +190,7 @@ class Builder {
 
   bool open(Json&& value) {
     if (open_.size() >= static_cast<size_t>(rules_.depth)) {
-      return fail_here(fmt::format("lists and objects lie in each other more than {} deep", rules_.depth));
+      return fail_here(fmt::format("lists and objects are nested more than {} deep", rules_.depth));
     }
     if (!count()) return false;
     if (value.is_object()) names_.emplace_back();

@@ -18,7 +18,7 @@ Status check_memory_left(size_t bytes, std::string_view what) {
   rlimit limit{};
   const bool limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return Status(Code::kOutOfMemory,
-                fmt::format("{} may need {} MiB beside what this process has, and the system does not give them{}",
+                fmt::format("{} may need {} MiB more than this process has, and the system does not provide them{}",
                             what, bytes / kMiB,
                             limited ? fmt::format("; its address space is limited to {} MiB (ulimit -v)",
                                                   static_cast<size_t>(limit.rlim_cur) / kMiB)

@@ -339,7 +339,7 @@ struct CachedStuLayer {
   bool group_norm = false;
   // y begins with the columns of u
   bool concat_u = true;
-  // the columns of the attention output stand before those of the product
+  // the columns of the attention output come before those of the product
   bool concat_x = true;
 
   std::string json() const {
@@ -412,7 +412,7 @@ struct Concat2dJagged {
   bool dense_left = false;
   // the right side has max_len_right rows of every sequence
   bool dense_right = false;
-  // launches say how many rows of the right side stand before the left one
+  // launches say how many rows of the right side come before the left one
   bool prefix = false;
 
   std::string json() const {
@@ -710,7 +710,7 @@ struct HstuComputeOutput {
   bool group_norm = false;
   // y begins with the columns of u
   bool concat_u = true;
-  // the columns of the attention output stand before those of the product
+  // the columns of the attention output come before those of the product
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;
@@ -816,7 +816,7 @@ struct HstuNormMulDropout {
   bool silu_u = false;
   // the result begins with the columns of u
   bool concat_u = false;
-  // the columns of x stand before those of the product
+  // the columns of x come before those of the product
   bool concat_x = false;
   // launches take dropout_ratio, the part of elements that become 0, a seed and an offset
   bool dropout = false;
@@ -1278,7 +1278,7 @@ struct Split2dJagged {
   bool dense_left = false;
   // the right side has max_len_right rows of every sequence
   bool dense_right = false;
-  // launches say how many rows of the right side stand before the left one
+  // launches say how many rows of the right side come before the left one
   bool prefix = false;
   // the rows of the right side are written nowhere
   bool left_only = false;
@@ -1383,7 +1383,7 @@ struct StuLayer {
   bool group_norm = false;
   // y begins with the columns of u
   bool concat_u = true;
-  // the columns of the attention output stand before those of the product
+  // the columns of the attention output come before those of the product
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;
@@ -1540,7 +1540,7 @@ struct StuStack {
   bool group_norm = false;
   // y begins with the columns of u
   bool concat_u = true;
-  // the columns of the attention output stand before those of the product
+  // the columns of the attention output come before those of the product
   bool concat_x = true;
   // launches take dropout_ratio, the part of elements of y that become 0, a seed and an offset
   bool dropout = false;

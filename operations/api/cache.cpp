@@ -32,7 +32,7 @@ Status check_place_of_bundle(const std::string& path, const CacheLayers& layers)
     return Status(Code::kInvalidArgument, fmt::format("path is {}; {}", quote(path), why));
   };
   if (there->size > 0 && file_kind(there->bytes) != FileKind::kBundle)
-    return refused("a file is there that is no bundle, and it is not replaced");
+    return refused("the existing file is not a bundle, and is not replaced");
   for (const auto& layer : layers) {
     std::error_code error;
     if (std::filesystem::equivalent(path, layer->path(), error)) return refused("it is read, and would be lost");

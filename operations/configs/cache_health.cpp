@@ -131,7 +131,7 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
     return {{Severity::kWarning, "cache",
              fmt::format("the cache directory {} cannot be used: {} is no directory; {}", quote(path),
                          quote(health.nearest), kMemoryOnly),
-             "remove what is there, or name a directory by HSTUJIT_CACHE_DIR or --cache-dir"}};
+             "remove the existing file, or name a directory by HSTUJIT_CACHE_DIR or --cache-dir"}};
   }
   if (!health.writable) {
     return {{Severity::kWarning, "cache",
@@ -144,7 +144,7 @@ std::vector<Finding> user_directory_findings(const std::string& path, const Path
     return {{Severity::kWarning, "cache",
              fmt::format("the file system of the cache directory {} has {} MiB free, less than {}; {} once it is full",
                          quote(path), *health.free_bytes >> 20, kMinFreeBytes >> 20, kMemoryOnly),
-             "make room: hstujit cache prune --max-bytes SIZE removes the least recently used kernels, and "
+             "free space: hstujit cache prune --max-bytes SIZE removes the least recently used kernels, and "
              "HSTUJIT_CACHE_MAX_BYTES bounds them from then on"}};
   }
   return {};

@@ -122,7 +122,7 @@ class Doctor {
     const auto compiler = engine_.compiler();
     if (compiler.ok()) return {{"ok", true}, {"path", (*compiler)->path()}};
     add(of_compiling(), "compiler", compiler.status().message(),
-        "install libhstujit_compiler.so of this very build beside libhstujit.so, or point HSTUJIT_COMPILER_LIBRARY at "
+        "install libhstujit_compiler.so of this very build next to libhstujit.so, or point HSTUJIT_COMPILER_LIBRARY at "
         "it; without it only kernels of the caches work");
     return missing(compiler.status());
   }
@@ -159,7 +159,7 @@ class Doctor {
     const auto host = engine_.host();
     if (host.ok()) return {{"ok", true}, {"path", (*host)->path()}};
     add(Severity::kWarning, "host_backend", host.status().message(),
-        "install libhstujit_host.so of this very build beside libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; "
+        "install libhstujit_host.so of this very build next to libhstujit.so, or point HSTUJIT_HOST_LIBRARY at it; "
         "nothing but the host backend needs it");
     return missing(host.status());
   }
@@ -218,7 +218,7 @@ class Doctor {
           kTrustAdvice);
     } else if (!health.ok()) {
       add(of_caches(), writable ? "cache" : "HSTUJIT_CACHE_PATH", health.message(),
-          health.code() == Code::kNoCompiler ? "install libhstujit_bundle.so beside libhstujit.so, of the same release"
+          health.code() == Code::kNoCompiler ? "install libhstujit_bundle.so next to libhstujit.so, of the same release"
           : path.is_directory                ? "let this user read it, or name another one"
           : layer.tree() == nullptr          ? "copy the bundle again, or export it anew"
                                              : "name a directory or a bundle");

@@ -23,13 +23,13 @@ Status replace_emitted(const std::filesystem::path& path, std::string_view text)
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("cannot write {}: what is there is no regular file", quote(path.native())));
+                  fmt::format("cannot write {}: the existing file is not a regular file", quote(path.native())));
   }
   const Result<FileHead> there = read_file_head(path, kBeginning);
   if (!there.ok() && there.status().code() != Code::kNotFound) return there.status();
   if (there.ok() && there->size > 0 && there->bytes != text.substr(0, kBeginning)) {
     return Status(Code::kInvalidArgument,
-                  fmt::format("cannot write {}: a file is there that emit has not written; remove it first",
+                  fmt::format("cannot write {}: the existing file was not written by emit; remove it first",
                               quote(path.native())));
   }
   return write_file_atomically(path, text);

@@ -133,7 +133,7 @@ def path() -> pathlib.Path:
 def _where_the_host_backend_is() -> str:
     """The commands of docs/python.md and docs/deployment.md. No index of packages has it."""
     if (PREFIX / "lib" / SONAME).exists():
-        return "it is a wheel beside this one, of the same build: pip install build/wheel/hstujit_host-*.whl"
+        return "it is a second wheel of the same build: pip install build/wheel/hstujit_host-*.whl"
     return "it is the component host of the same build: cmake --install build/release --strip --component host"
 
 

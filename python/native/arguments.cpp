@@ -109,7 +109,7 @@ Arguments::~Arguments() {
 }
 
 void Arguments::describe() {
-  if (!has_room_) throw std::runtime_error("operand_tensors has more tensors than this library has room for");
+  if (!has_room_) throw std::runtime_error("operand_tensors has more tensors than this library supports");
   for (int at = 0; at < count_; ++at) {
     if (is_tensor(at)) {
       describe_tensor(at);

@@ -109,7 +109,7 @@ void register_operators(State& opened) {
   HSTUJIT_CALL_TORCH(aoti_torch_library_init_impl, kNamespace, "CPU", kFile, 0, &cpu);
   HSTUJIT_CALL_TORCH(aoti_torch_library_init_impl, kNamespace, "CUDA", kFile, 0, &cuda);
   std::vector<Operator> all = all_operators();
-  if (all.size() > kMaxOperators) throw std::logic_error("there are more operators than this library has room for");
+  if (all.size() > kMaxOperators) throw std::logic_error("the library has more operators than this build supports");
   for (std::size_t index = 0; index < all.size(); ++index) {
     opened.operators[index] = std::unique_ptr<Registered>(new Registered{std::move(all[index]), {}});
     const Operator& kept = opened.operators[index]->op;

@@ -116,7 +116,7 @@ std::vector<Operator> all_operators() {
   }
   for (const Operator& made : all) {
     if (made.slots.size() > kMaxArguments || made.outputs.size() > kMaxOutputs)
-      throw std::logic_error(made.name + " has more arguments than this library has room for");
+      throw std::logic_error(made.name + " has more arguments than this library supports");
   }
   return all;
 }

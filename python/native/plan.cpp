@@ -28,7 +28,7 @@ Plan::Plan(const Operator& op, OwnedCall call)
     }
     if (described.max_rows == 1) max_rows = argument.source;
     if (described.rank > kMaxRank || at >= kMaxArguments || outputs > kMaxOutputs)
-      throw std::logic_error("a launch has more arguments, or one more axes, than this library has room for");
+      throw std::logic_error("a launch has more arguments, or one of them has more axes, than this library supports");
     arguments.push_back(argument);
   }
   for (int at = 0; at < hstujit_call_rows_count(first_.get()); ++at) {

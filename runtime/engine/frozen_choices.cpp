@@ -48,7 +48,7 @@ Result<std::string> format_choices(const std::vector<FrozenChoice>& choices) {
     const auto [place, added] = rows.emplace(digest, row);
     if (!added && place->second != row) {
       return Status(Code::kInvalidArgument,
-                    fmt::format("choices: the key {} is there twice, with the configs {} and {}; each key has one",
+                    fmt::format("choices: the key {} occurs twice, with the configs {} and {}; each key has one",
                                 digest, dump_json(place->second["config"]), dump_json(row["config"])));
     }
   }
@@ -86,10 +86,10 @@ Result<FrozenChoices> FrozenChoices::parse(std::string_view text, const std::str
     }
     choices.keys_.push_back(frozen_key_from(row));
     if (key != tuning_digest(choices.keys_.back()))
-      return wrong(fmt::format("the key {} is not that of the fields beside it", quote(key, kLongestKey)));
+      return wrong(fmt::format("the key {} does not match the fields next to it", quote(key, kLongestKey)));
     const auto [place, added] = choices.configs_.emplace(key, *config);
     if (!added && place->second != *config) {
-      return wrong(fmt::format("the key {} is there twice, with the configs {} and {}", quote(key, kLongestKey),
+      return wrong(fmt::format("the key {} occurs twice, with the configs {} and {}", quote(key, kLongestKey),
                                brief_json(to_json(place->second)), brief_json(to_json(*config))));
     }
   }

@@ -177,7 +177,7 @@ Status ArgumentChecker::explain(const ArgumentFailure& failure, const hstujit_va
           span_bytes(other), fmt::ptr(tensor_data(other)),
           argument.in_place.empty()
               ? ""
-              : fmt::format(", unless all of {} lies where {} does", argument.name, argument.in_place));
+              : fmt::format(", unless all of {} is in the place of {}", argument.name, argument.in_place));
       break;
     }
     case Kind::kSequences:

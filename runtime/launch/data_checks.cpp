@@ -67,7 +67,7 @@ Status check_jagged(const JaggedAxis& axis, const std::vector<int64_t>& offsets)
     }
   }
   if (axis.all_rows && !offsets.empty() && offsets.back() != axis.total_rows) {
-    return fail(fmt::format("{}[{}] is {}; it must be {} = {}, since rows behind the last sequence would count, too",
+    return fail(fmt::format("{}[{}] is {}; it must be {} = {}, because rows after the last sequence would count, too",
                             axis.offsets, offsets.size() - 1, offsets.back(), axis.symbol, axis.total_rows));
   }
   return {};

@@ -209,7 +209,7 @@ TEST_F(CacheTrustTest, AnEntryInTheFolderOfAnotherArchitectureIsRefused) {
   for (const VerifiedFile& file : store.verify()) {
     if (!file.problem.empty()) problems.push_back(file.problem);
   }
-  EXPECT_THAT(problems, ElementsAre("it is of sm_90a, and lies in the folder of sm_80"));
+  EXPECT_THAT(problems, ElementsAre("it is of sm_90a, and is in the folder of sm_80"));
 }
 
 // Whole by length and checksum, and yet no code for the key's GPU.

@@ -163,15 +163,15 @@ TEST(CheckedJsonTest, WhatNoReaderTakesIsNotWritten) {
 TEST(CheckedJsonTest, ARefusalSaysWhatIsWrong) {
   const std::string deep = "{\"secret\": " + std::string(80'000, '[') + std::string(80'000, ']') + "}";
   const std::pair<std::string, std::string> cases[] = {
-      {deep, "1:75: lists and objects lie in each other more than 64 deep"},
+      {deep, "1:75: lists and objects are nested more than 64 deep"},
       {"{\"secret\":\n1e999}", "2:5: malformed JSON: a number is out of range"},
-      {"{\"secret\": 1, \"secret\": 2}", "1:15: a name stands twice in one object; each may stand once"},
+      {"{\"secret\": 1, \"secret\": 2}", "1:15: a name occurs twice in one object; each may occur once"},
       {std::string(kMaxJsonBlanks + 1, ' ') + "{}",
-       "1:65537: more than 65536 blanks and characters of comments stand in one place"},
-      {"secret", "1:1: malformed JSON: it is no JSON object that is whole, with nothing behind it"},
-      {"{\"secret\": 1", "1:13: malformed JSON: it is no JSON object that is whole, with nothing behind it"},
-      {"{\"secret\": 1,}", "1:14: malformed JSON: it is no JSON object that is whole, with nothing behind it"},
-      {"{} secret", "1:4: malformed JSON: it is no JSON object that is whole, with nothing behind it"},
+       "1:65537: more than 65536 blanks and characters of comments are in one place"},
+      {"secret", "1:1: malformed JSON: it must be one complete JSON object, with nothing after it"},
+      {"{\"secret\": 1", "1:13: malformed JSON: it must be one complete JSON object, with nothing after it"},
+      {"{\"secret\": 1,}", "1:14: malformed JSON: it must be one complete JSON object, with nothing after it"},
+      {"{} secret", "1:4: malformed JSON: it must be one complete JSON object, with nothing after it"},
       {"[\"secret\"]", "it is no JSON object"},
   };
   for (const auto& [text, sentence] : cases) {

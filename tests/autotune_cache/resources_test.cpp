@@ -148,7 +148,7 @@ TEST_F(HarmfulBundleTest, ADeepManifestIsRefused) {
   ASSERT_TRUE(append_to_tar(tar, "hstujit-bundle.json", deep_json()).ok());
   finish_tar(tar);
   EXPECT_THAT(Bundle::unpack(tar, linked_decoder).status().message(),
-              HasSubstr("lists and objects lie in each other more than 64 deep"));
+              HasSubstr("lists and objects are nested more than 64 deep"));
 }
 
 TEST_F(HarmfulBundleTest, ALargeOrEndlessFileIsRefused) {

@@ -142,7 +142,7 @@ TEST_F(CapiTest, ABundleGoesOutAndIn) {
   std::ofstream(other) << words;
   EXPECT_EQ(hstujit_cache_export(context_, other.c_str(), &options, &text), HSTUJIT_INVALID_ARGUMENT);
   EXPECT_EQ(std::string(hstujit_last_error()),
-            "path is \"" + other + "\"; a file is there that is no bundle, and it is not replaced");
+            "path is \"" + other + "\"; the existing file is not a bundle, and is not replaced");
   EXPECT_EQ(std::filesystem::file_size(other), words.size());
   hstujit_context_options reading = HSTUJIT_INIT(hstujit_context_options);
   reading.cache_dir = cache_.c_str();

@@ -111,11 +111,11 @@ TEST_F(Layouts, AnOutputMayBeTheInputThatItIsComputedFrom) {
   EXPECT_EQ(refusal(), "");
   tensors_[1].data = x + 32;
   EXPECT_THAT(refusal(),
-              HasSubstr("an output must share no element with another tensor, unless all of y lies where x does"));
+              HasSubstr("an output must share no element with another tensor, unless all of y is in the place of x"));
   tensors_[1].data = x;
   tensors_[1].strides = strides_;
   strides_[0] = 32;
-  EXPECT_THAT(refusal(), HasSubstr("unless all of y lies where x does")) << "its rows do not";
+  EXPECT_THAT(refusal(), HasSubstr("unless all of y is in the place of x")) << "its rows do not";
   strides_[0] = 16;
   EXPECT_EQ(refusal(), "");
   tensors_[2].data = x;

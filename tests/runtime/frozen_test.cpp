@@ -103,7 +103,7 @@ TEST_F(FrozenTest, TwoChoicesOfOneKeyAreRefused) {
   other["choices"].back()["config"]["block_n"] = 16;
   const Status status = FrozenChoices::parse(*format_checked_json(other, kMaxChoicesBytes), "f").status();
   EXPECT_EQ(status.code(), Code::kInvalidConfig);
-  EXPECT_THAT(status.message(), HasSubstr("is there twice, with the configs "));
+  EXPECT_THAT(status.message(), HasSubstr("occurs twice, with the configs "));
 }
 
 // Its checksum is right: somebody has written it with care.
@@ -132,8 +132,8 @@ TEST_F(FrozenTest, FieldsOfAnotherTypeAndKeysOfOtherFieldsAreRefused) {
                                                                {"small_batch", true},
                                                                {"deterministic", true},
                                                                {"spec", {{"op", "hstu_attention"}}}})
-    EXPECT_THAT(refusal(name, value), HasSubstr("the key \"" + digest + "\" is not that of the fields beside it"));
-  EXPECT_THAT(refusal("key", std::string(64, '0')), HasSubstr("is not that of the fields beside it"));
+    EXPECT_THAT(refusal(name, value), HasSubstr("the key \"" + digest + "\" does not match the fields next to it"));
+  EXPECT_THAT(refusal("key", std::string(64, '0')), HasSubstr("does not match the fields next to it"));
 }
 
 TEST_F(FrozenTest, WhatIsFrozenIsWhatWouldHaveBeenChosen) {
@@ -162,7 +162,7 @@ TEST_F(FrozenTest, TheSameChoicesAreTheSameFile) {
   KernelConfig different = second_best();
   ++different.attention().stages;
   EXPECT_THAT(format_choices({{key_of(128), second_best()}, {key_of(128), different}}).status().message(),
-              HasSubstr("is there twice"));
+              HasSubstr("occurs twice"));
 }
 
 TEST_F(FrozenTest, AMissingKeyIsAnErrorAndNothingIsTimed) {

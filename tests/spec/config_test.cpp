@@ -69,7 +69,7 @@ TEST(Config, MalformedTextIsNamedByLineAndColumn) {
   EXPECT_THAT(config_error("{\n  \"version\": 1,\n  ]"), StartsWith("model.json:3:3: malformed JSON: "));
   EXPECT_THAT(config_error(""), StartsWith("model.json:1:1: malformed JSON: "));
   EXPECT_EQ(config_error(R"({"version": 1, "version": 1})"),
-            "model.json:1:16: the name \"version\" stands twice in one object; each may stand once");
+            "model.json:1:16: the name \"version\" occurs twice in one object; each may occur once");
 }
 
 TEST(Config, MistakesNamePathValueAndWhatIsAllowed) {
@@ -234,13 +234,12 @@ TEST(Config, TheMistakesOfADeviceFileAreSaidWithTheirPlaces) {
                                    "Hopper, whose instructions its kernels use"));
   EXPECT_THAT(
       said_of_device_file("{\n \"name\" 3}"),
-      testing::ElementsAre("2:9: malformed JSON: it is no JSON object that is whole, with nothing behind it; it "
+      testing::ElementsAre("2:9: malformed JSON: it must be one complete JSON object, with nothing after it; it "
                            "must be a DeviceSpec file (docs/config.md)"));
   EXPECT_THAT(said_of_device_file("{\"name\": 1e999}"),
               testing::ElementsAre(testing::StartsWith("1:14: malformed JSON: a number is out of range;")));
-  EXPECT_THAT(
-      said_of_device_file(std::string(100, '[') + std::string(100, ']')),
-      testing::ElementsAre(testing::StartsWith("1:65: lists and objects lie in each other more than 64 deep;")));
+  EXPECT_THAT(said_of_device_file(std::string(100, '[') + std::string(100, ']')),
+              testing::ElementsAre(testing::StartsWith("1:65: lists and objects are nested more than 64 deep;")));
 }
 
 TEST(Config, NothingOfADeviceFileIsShown) {

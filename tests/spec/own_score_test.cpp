@@ -90,8 +90,7 @@ TEST(OwnScore, AMistakeHasItsColumn) {
   EXPECT_EQ(refusal_of_score("silu x"), "column 6: there is \"x\"; expected: \"(\"");
   EXPECT_EQ(refusal_of_score("x // 2"),
             "column 3: // is of integers, and what it divides is real; allowed: /, floor, int");
-  EXPECT_EQ(refusal_of_score("row // col"),
-            "column 8: what stands behind // is no number from 1; allowed: such as row // 64");
+  EXPECT_EQ(refusal_of_score("row // col"), "column 8: the divisor after // must be a number from 1, as in row // 64");
   EXPECT_EQ(refusal_of_score("x < 3"),
             "column 1: the expression is a condition; allowed: a number, such as where(row - col < 64, silu(x), 0)");
   EXPECT_EQ(refusal_of_score("silu(x < 3)"), "column 6: \"silu\" is of numbers, and this is a condition");

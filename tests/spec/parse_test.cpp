@@ -71,9 +71,8 @@ TEST(Parse, AMistakeHasItsColumn) {
   EXPECT_EQ(refusal_of("row - col"), "column 1: the expression is a number; allowed: a condition, such as col <= row");
   EXPECT_EQ(refusal_of("row * col < 3"),
             "column 5: a mask is solved for its rows and columns; allowed: a product with a number, such as 2 * row");
-  EXPECT_EQ(refusal_of("row // col < 3"),
-            "column 8: what stands behind // is no number from 1; allowed: such as row // 64");
-  EXPECT_EQ(refusal_of("row % 0 < 3"), "column 7: what stands behind % is no number from 1; allowed: such as row % 64");
+  EXPECT_EQ(refusal_of("row // col < 3"), "column 8: the divisor after // must be a number from 1, as in row // 64");
+  EXPECT_EQ(refusal_of("row % 0 < 3"), "column 7: the divisor after % must be a number from 1, as in row % 64");
   EXPECT_EQ(refusal_of("row / 2 < 3"), "column 5: a mask has integers alone; allowed: //, which rounds down");
   EXPECT_EQ(refusal_of("row < 2147483648"), "column 7: 2147483648 is too large; allowed: up to 2147483647");
   EXPECT_EQ(refusal_of("row < 3.5"), "column 8: there is \".\"; expected: an operator or the end");

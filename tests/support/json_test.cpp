@@ -46,8 +46,8 @@ TEST(Json, SaysWhereTheMistakeIs) {
   EXPECT_THAT(mistake_in(""), StartsWith("1:1: malformed JSON: "));
   EXPECT_THAT(mistake_in("{\n  \"a\": 1,\n  ]"), StartsWith("3:3: malformed JSON: "));
   EXPECT_THAT(mistake_in("[1] 2"), StartsWith("1:5: malformed JSON: "));
-  EXPECT_EQ(mistake_in("[1, 2,\n ]"), "2:2: malformed JSON: a comma stands before ']'");
-  EXPECT_EQ(mistake_in("{\"a\": 1,}"), "1:9: malformed JSON: a comma stands before '}'");
+  EXPECT_EQ(mistake_in("[1, 2,\n ]"), "2:2: malformed JSON: a comma comes before ']'");
+  EXPECT_EQ(mistake_in("{\"a\": 1,}"), "1:9: malformed JSON: a comma comes before '}'");
   EXPECT_THAT(mistake_in("[1, // one\n2]"), StartsWith("1:5: malformed JSON: "));
   EXPECT_TRUE(parse_json("[1, // one\n2 /* two */]", {.comments = true}).ok());
 }
@@ -76,7 +76,7 @@ TEST(Json, RefusesWhatLiesTooDeep) {
     EXPECT_TRUE(parse_json(nested(kMax, open, close), {.depth = kMaxReportDepth}).ok()) << open;
     EXPECT_TRUE(json_or_null(nested(1'000'000, open, close)).is_null()) << open;
   }
-  EXPECT_EQ(mistake_in("\n" + nested(65, "[", "]")), "2:65: lists and objects lie in each other more than 64 deep");
+  EXPECT_EQ(mistake_in("\n" + nested(65, "[", "]")), "2:65: lists and objects are nested more than 64 deep");
   // Brackets in texts and in comments are none.
   EXPECT_TRUE(parse_json("\"" + std::string(100, '[') + "\"").ok());
   EXPECT_TRUE(parse_json("1 // " + std::string(100, '['), {.comments = true}).ok());
@@ -99,9 +99,9 @@ TEST(Json, IntegersFitIntoInt64) {
 
 TEST(Json, ANameMayStandOnceInAnObject) {
   EXPECT_EQ(mistake_in("{\"a\": 1,\n \"b\": {\"a\": 1}, \"a\": 2}"),
-            "2:17: the name \"a\" stands twice in one object; each may stand once");
+            "2:17: the name \"a\" occurs twice in one object; each may occur once");
   EXPECT_EQ(mistake_in("{\"\\\"\\\\\": 1, \"\\\"\\\\\": 2}"),
-            "1:13: the name \"\\\"\\\\\" stands twice in one object; each may stand once");
+            "1:13: the name \"\\\"\\\\\" occurs twice in one object; each may occur once");
   EXPECT_TRUE(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])").ok());
 }
 

@@ -30,7 +30,7 @@ TEST(Memory, WhetherThereIsEnoughIsKnownBefore) {
   EXPECT_TRUE(with_little_memory([] {
     const Status status = check_memory_left(size_t{256} << 20, "the compiler");
     return check_memory_left(size_t{16} << 20, "it").ok() && status.code() == Code::kOutOfMemory &&
-           status.message().starts_with("the compiler may need 256 MiB beside what this process has") &&
+           status.message().starts_with("the compiler may need 256 MiB more than this process has") &&
            status.message().ends_with(" MiB (ulimit -v)");
   }));
 }

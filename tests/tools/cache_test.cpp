@@ -258,7 +258,7 @@ TEST(Outputs, WhatAProcessHasOpenIsNoPlaceForAFile) {
                                  R"(echo "exit $?" >&2; echo after) )" + (*to == '\0' ? R"(>"$3")" : to);
       const Outcome refused =
           run_program({"/bin/sh", "-c", script, binary_path("/bin/hstujit"), scratch.config(), output, file});
-      EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + output + "\": it stands for what a process has open"));
+      EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + output + "\": it refers to an open file of a process"));
       EXPECT_THAT(refused.err, HasSubstr("exit 2"));
       if (*to == '\0') {
         EXPECT_EQ(*whole_file(file), "before\nafter\n");

@@ -202,7 +202,7 @@ TEST(Check, SaysWhatIsCompiled) {
   EXPECT_EQ(unknown.last_line(), "valid: 2 instances, 5 keys");
   for (const char* part :
        {"ranker: hstu_attention, 4 keys\n  dtype=fp16 heads=2 attn_dim=64 hidden_dim=64\n",
-        "decode: delta_hstu_attention, 1 key\n  dtype=bf16 heads=1 ", "100, 128", "device: none is known"}) {
+        "decode: delta_hstu_attention, 1 key\n  dtype=bf16 heads=1 ", "100, 128", "device: none; pass --arch"}) {
     EXPECT_THAT(unknown.out, HasSubstr(part));
   }
   EXPECT_THAT(unknown.out, testing::Not(HasSubstr("from")));

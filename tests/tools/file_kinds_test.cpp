@@ -29,7 +29,7 @@ TEST(Outputs, AFileOfAnotherKindIsNotReplaced) {
     arguments.push_back(file);
     const Outcome refused = hstujit_tool(arguments);
     EXPECT_EQ(refused.code, 2) << command[0];
-    EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + file + "\": a file is there that is no " + kind + "; "));
+    EXPECT_THAT(refused.err, HasSubstr("cannot write \"" + file + "\": the existing file is not a " + kind + "; "));
     EXPECT_EQ(*whole_file(file), words);
   }
   const std::vector<std::string> freeze = {
@@ -45,7 +45,7 @@ TEST(Outputs, AFileOfAnotherKindIsNotReplaced) {
     ASSERT_TRUE(write_file_atomically(entry.path(), words).ok());
     const Outcome refused = hstujit_tool({"emit", "--config", config, "--arch", "sm_90a", "-o", emitted});
     EXPECT_EQ(refused.code, 2) << entry.path();
-    EXPECT_THAT(refused.err, HasSubstr("a file is there that emit has not written"));
+    EXPECT_THAT(refused.err, HasSubstr("the existing file was not written by emit"));
     EXPECT_EQ(*whole_file(entry.path()), words);
     ASSERT_TRUE(write_file_atomically(entry.path(), own).ok());
   }
@@ -68,7 +68,7 @@ TEST(Inputs, ABundleAndChoicesAreNoConfig) {
 
 TEST(Commands, HelpOfACommandStandsBehindIt) {
   EXPECT_EQ(hstujit_tool({"help", "check"}).err,
-            "hstujit: there is no command \"help\"; commands have --help; see hstujit check --help\n");
+            "hstujit: unknown command \"help\"; commands have --help; see hstujit check --help\n");
 }
 
 }  // namespace

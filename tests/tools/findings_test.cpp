@@ -138,7 +138,7 @@ TEST(Outputs, APlaceWithoutARegularFileIsNotEmittedOver) {
   std::filesystem::create_directory(taken);
   const Outcome refused = hstujit_tool(emit);
   EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("what is there is no regular file"));
+  EXPECT_THAT(refused.err, HasSubstr("the existing file is not a regular file"));
 }
 
 TEST(Outputs, AFolderForTemporaryFilesThatIsNotThereIsNamed) {

@@ -72,7 +72,7 @@ Status check_kind(const std::string& path, OutputKind kind) {
   const auto check = [&path](bool is_kind, std::string_view name) {
     if (is_kind) return Status();
     return Status(Code::kInvalidArgument,
-                  fmt::format("cannot write {}: a file is there that is no {}; name another one, or remove it first",
+                  fmt::format("cannot write {}: the existing file is not a {}; name another one, or remove it first",
                               quote(path), name));
   };
   switch (kind) {

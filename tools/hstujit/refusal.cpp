@@ -151,7 +151,7 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
     for (const CommandOption& known : table.options) names.insert(names.end(), known.names.begin(), known.names.end());
     const bool letter = name.size() <= 2;  // any other is as close
     const std::string_view meant = option_elsewhere(name, names);
-    return fmt::format("there is no option {}{}", name,
+    return fmt::format("unknown option {}{}", name,
                        letter           ? ""
                        : !meant.empty() ? did_you_mean(meant)
                                         : option_suggestion(name, names));
@@ -159,24 +159,23 @@ std::string about_the_rest(const CLI::App& command, const std::vector<std::strin
   if (table.commands.empty()) {
     const CLI::Option* const config = command.get_option_no_throw("--config");
     const bool is_config = config != nullptr && config->count() == 0;
-    return fmt::format("\"{}\" is one argument too many{}", rest.front(),
-                       is_config ? "; a config is named by --config FILE" : "");
+    return fmt::format("unexpected argument \"{}\"{}", rest.front(), is_config ? "; use --config FILE" : "");
   }
   std::vector<std::string> names;
   for (const Command& known : table.commands) names.push_back(known.name);
   const std::string meant = meant_command(table, names, rest.front());
-  return fmt::format("there is no command \"{}\"{}; commands: {}", rest.front(),
+  return fmt::format("unknown command \"{}\"{}; commands: {}", rest.front(),
                      meant.empty() ? suggestion(rest.front(), names) : did_you_mean(meant), fmt::join(names, ", "));
 }
 
-constexpr std::string_view kBeforeCommand = "{} stands before the command; its options come behind it";
+constexpr std::string_view kBeforeCommand = "{} comes before the command; its options come after it";
 
 // Where words that CLI11 leaves to the commands above the innermost one stand.
 std::string about_words_elsewhere(const std::string& words, std::span<const char* const> arguments) {
   const auto dashes = std::ranges::find(arguments, std::string_view("--"));
   if (dashes != arguments.end() && words == fmt::format("{}", fmt::join(std::next(dashes), arguments.end(), " ")))
-    return fmt::format("{} stands behind --, where options end", words);
-  if (words == "help") return "there is no command \"help\"; commands have --help";
+    return fmt::format("{} comes after --, where options end", words);
+  if (words == "help") return "unknown command \"help\"; commands have --help";
   return fmt::format(kBeforeCommand, words);
 }
 

@@ -52,8 +52,8 @@ Status no_room(std::string_view function, const Argument& output, std::span<cons
   if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; }))
     return Status(Code::kInvalidArgument, fmt::format("{}: an output would have a size below 0", function));
   return Status(Code::kInvalidArgument,
-                fmt::format("{}: {} would have the shape ({}{}), which no memory has room for", function, output.name,
-                            fmt::join(sizes, ", "), sizes.size() == 1 ? "," : ""));
+                fmt::format("{}: {} would have the shape ({}{}), which is larger than any memory", function,
+                            output.name, fmt::join(sizes, ", "), sizes.size() == 1 ? "," : ""));
 }
 
 }  // namespace hstujit

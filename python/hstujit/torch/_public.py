@@ -60,7 +60,7 @@ def _tensors(given: Given, *names: str) -> list[torch.Tensor]:
 
 def _attention(given: Given) -> str:
     if given.get("attn_func") is not None and (given.get("max_attn_len") or given.get("min_full_attn_seq_len")):
-        return "a window beside masks of a tensor"
+        return "a window together with a mask tensor"
     return ""
 
 

@@ -114,7 +114,7 @@ Status bench(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, Action& action) {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App& command = *app.add_subcommand("bench", "Time instances beside the device's ceilings");
+  CLI::App& command = *app.add_subcommand("bench", "Time instances and compare them with the device's ceilings");
   CLI::Option* config = add_config(command, *options)->required(false);
   CLI::Option* grid =
       command.add_option("--grid", options->grid, "instead of a config: a list of instances, such as bench/grid.json")

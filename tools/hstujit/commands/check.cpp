@@ -58,8 +58,7 @@ size_t print_instance(const Json& instance, bool wide) {
 size_t print_check_report(const Json& report, const Options& options) {
   const Json& device = member(report, "device");
   print("device: {}\nlengths are quantised by: {}\n",
-        device.is_null() ? "none is known; with --arch the kernels are shown" : device_text(device),
-        text_of(report, "length_mode"));
+        device.is_null() ? "none; pass --arch to see kernels" : device_text(device), text_of(report, "length_mode"));
   size_t failures = 0;
   std::set<std::string> instances;
   for (const Json& instance : member(report, "instances")) {

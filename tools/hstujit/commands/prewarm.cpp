@@ -74,7 +74,7 @@ void add_prewarm(CLI::App& app, Action& action) {
   add_jobs(command, *options);
   add_shard(command, *options);
   command.add_flag("--check", options->check,
-                   "compile and write nothing: say which kernels are there; exit 1 for any missing");
+                   "compile and write nothing: list which kernels exist; exit 1 if any is missing");
   add_cache_dir(command, *options);
   add_wide(command, *options);
   add_json(command, *options);

@@ -77,7 +77,7 @@ void add_report(CLI::App& app, Action& action) {
   add_config(command, *options);
   add_op_or_step(command, *options);
   add_arch(command, *options);
-  command.add_option("--bench", options->bench, "what hstujit bench --out wrote: times beside their limits")
+  command.add_option("--bench", options->bench, "what hstujit bench --out wrote: times and their limits")
       ->type_name("FILE");
   command.add_option("-o,--output", options->file, "the page")->required()->type_name("FILE");
   add_cache_dir(command, *options);

@@ -35,7 +35,7 @@ RowSequences JaggedSidesParams::sequences(const char* prefix_argument) const {
     sequences.integers.push_back(integer_argument("max_len_right", "rows of each sequence on the right", kMaxSeqLen));
   if (prefix)
     sequences.integers.push_back(
-        integer_argument(prefix_argument, "first rows of the right side, which stand before the left one", kMaxSeqLen));
+        integer_argument(prefix_argument, "first rows of the right side, which come before the left one", kMaxSeqLen));
   return sequences;
 }
 

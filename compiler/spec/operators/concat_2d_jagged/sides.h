@@ -20,7 +20,7 @@ struct JaggedSidesParams : SequenceParams {
         std::make_tuple(
             field("dense_left", &P::dense_left, "the left side has max_len_left rows of every sequence"),
             field("dense_right", &P::dense_right, "the right side has max_len_right rows of every sequence"),
-            field("prefix", &P::prefix, "launches say how many rows of the right side stand before the left one")));
+            field("prefix", &P::prefix, "launches say how many rows of the right side come before the left one")));
   }
   static constexpr auto fields() { return fields_of<JaggedSidesParams>(); }
 

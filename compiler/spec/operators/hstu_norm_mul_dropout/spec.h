@@ -36,7 +36,7 @@ struct HstuNormMulDropoutParams : RowParams {
                 .one_of("none sigmoid silu"),
             field("silu_u", &P::silu_u, "applies silu to the u of the result, with group_norm to both"),
             field("concat_u", &P::concat_u, "the result begins with the columns of u"),
-            field("concat_x", &P::concat_x, "the columns of x stand before those of the product"),
+            field("concat_x", &P::concat_x, "the columns of x come before those of the product"),
             field("dropout", &P::dropout,
                   "launches take dropout_ratio, the part of elements that become 0, a seed and an offset"),
             field("seed_tensor", &P::seed_tensor, kSeedTensorDoc)));

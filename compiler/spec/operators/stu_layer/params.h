@@ -112,7 +112,7 @@ struct StuOutputParams {
     return std::make_tuple(
         field("group_norm", &P::group_norm, "normalises the columns of each head of the attention output apart"),
         field("concat_u", &P::concat_u, "y begins with the columns of u"),
-        field("concat_x", &P::concat_x, "the columns of the attention output stand before those of the product"));
+        field("concat_x", &P::concat_x, "the columns of the attention output come before those of the product"));
   }
   template <typename P>
   static constexpr auto fields_of() {

@@ -32,7 +32,7 @@ ProgramBuilder Stack::builder(ArgumentRole kept) const {
   if (!params_.training) return program;
   if (params_.layers > 1) {
     program.matrix(kept, "hidden_states", params_.dtype, (params_.layers - 1) * params_.width, "seq_offsets",
-                   "inputs of the layers behind the first one, side by side");
+                   "inputs of the layers after the first one, side by side");
   }
   layer_.keep(program, kept, params_.layers);
   return program;

@@ -37,7 +37,7 @@ std::vector<Operand> operands_of(const HstuAttentionParams& params) {
     const bool of_rows = params.has_row_factors();
     Operand& factors = add("attn_scale", of_rows ? row_kind() : scalar_kind(), OperandUse::kFactor, DataType::kFp32);
     factors.gradient = params.dattn_scale;
-    factors.doc = "factor of each row of P, behind the score function, in place of the scale";
+    factors.doc = "factor of each row of P, after the score function, in place of the scale";
     factors.gradient_doc = "gradient of the factors of the rows of P";
     factors.before_doc = "what dattn_scale is added to";
     factors.kernel_suffix = of_rows ? "_scale_rows" : "_scale_scalar";
