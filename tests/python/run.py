@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pathlib
 import sys
+import time
 import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -19,6 +20,19 @@ from kept import kept_folder  # noqa: E402
 
 SKIPPED = 77
 OPTIONAL = ("there is no GPU", "JAX is not installed")
+SHOWN = 15  # of the tests that take longest
+
+
+class TimedResult(unittest.TextTestResult):
+    """Knows how long each test took."""
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began, self.took = time.monotonic(), getattr(self, "took", {})
+
+    def stopTest(self, test):
+        self.took[test.id()] = time.monotonic() - self.began
+        super().stopTest(test)
 
 
 def main(names):
@@ -35,7 +49,9 @@ def main(names):
     sys.path.insert(0, str(FOLDER))
     names = [f"test_{name}" for name in names] or sorted(path.stem for path in FOLDER.glob("test_*.py"))
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
-    result = unittest.TextTestRunner(verbosity=2, buffer=False).run(suite)
+    result = unittest.TextTestRunner(verbosity=2, buffer=False, resultclass=TimedResult).run(suite)
+    slowest = sorted(getattr(result, "took", {}).items(), key=lambda test: -test[1])[:SHOWN]
+    print("\n".join(["slowest:", *(f"{took:7.1f} s {test}" for test, took in slowest)]))
     unwanted = [f"{test}: {reason}" for test, reason in result.skipped if not reason.startswith(OPTIONAL)]
     if strict and unwanted:
         print("\n".join(["skipped, though everything is said to be there:", *unwanted]))
