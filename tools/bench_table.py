@@ -136,7 +136,7 @@ def origin(path, report):
         f"{environment['date']};",
         f"cold L2, median of {report['repeats']} launches, from `bench/results/{path.name}`.",
         f"The limit is the shortest time at speeds of the same run: a copy at {ceilings['copy_gb_per_s']:,.0f} GB/s{matmul}.",
-        "Behind ± is half the distance between the quartiles of the launches. Cold L2: a launch finds none of its data there.",
+        "The number after ± is half the interquartile distance of the launches. With cold L2 a launch finds no data in it.",
         "",
     ]
 

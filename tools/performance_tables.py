@@ -182,8 +182,8 @@ def products(path, report):
         digits = 3 if ms >= 0.1 else 4
         some.append([label, f"{ms:.{digits}f}", f"{theirs[name]:.{digits}f}", f"{ratios[name]:.2f}", f"{100 * lost[name]:.1f} %"])
     fp32 = {name for name in lost if "-tf32" in name or "-ieee" in name}
-    sentences = [f"Of {len(names)} {of}, the untuned choice is {100 * sum(map(lost.get, names)) / len(names):.1f} % slower in the mean, more than "
-                 f"10 % for {sum(lost[name] > 0.1 for name in names)}, {100 * max(map(lost.get, names)):.0f} % at most."
+    sentences = [f"The untuned choices of {len(names)} products {of} are {100 * sum(map(lost.get, names)) / len(names):.1f} % slower on average; "
+                 f"{sum(lost[name] > 0.1 for name in names)} lose more than 10 %, none more than {100 * max(map(lost.get, names)):.0f} %."
                  for of, names in (("in 16 bits", lost.keys() - fp32), ("of fp32", fp32)) if names]
     return [
         *origin(path, report), "Time of PyTorch over that of hstu-jit, tuned:", "",
