@@ -132,13 +132,13 @@ TEST_F(TuningDatabaseTest, VerifyReadsRecords) {
   EXPECT_THAT(problems(), ::testing::ElementsAre(""));
   const std::string text = *whole_file(path_of(path("user")));
   ASSERT_TRUE(write_file_atomically(path_of(path("user")), text.substr(0, text.size() / 2)).ok());
-  EXPECT_THAT(problems(), ::testing::ElementsAre(HasSubstr("it is no JSON object that is whole")));
+  EXPECT_THAT(problems(), ::testing::ElementsAre(HasSubstr("it must be one complete JSON object")));
   const fs::path folder = fs::path(path_of(path("user"))).parent_path();
   const std::string digest = tuning_digest(sample_tuning_key());
   ASSERT_TRUE(write_file_atomically(folder / "notes.txt", "mine").ok());
   ASSERT_TRUE(write_file_atomically(folder.parent_path() / (digest + ".json"), text).ok());
   EXPECT_THAT(problems(),
-              ::testing::UnorderedElementsAre(HasSubstr("it is no JSON object that is whole"),
+              ::testing::UnorderedElementsAre(HasSubstr("it must be one complete JSON object"),
                                               HasSubstr("not a file of the cache"), HasSubstr("in the wrong folder")));
 }
 

@@ -53,7 +53,7 @@ class Kinds(unittest.TestCase):
             (lambda x, b, h, row, col: x * slope[h] + big[h], "x * operand0 + operand1[head]",
              "operand0: head(grad), operand1: table(129, bf16)"),
             (lambda x, b, h, row, col: rows[row, h] * x, "operand0[row] * x", "operand0: row(fp16, heads)"),
-            (lambda x, b, h, row, col: slope.view(1, 2)[row, h] * x, "operand0[row] * x",
+            (lambda x, b, h, row, col: hstujit.torch.table(slope.view(1, 2))[row, h] * x, "operand0[row] * x",
              "operand0: table(1, heads, grad)"),
             (
                 lambda x, b, h, row, col: x + big[ts[row] - ts[col]] + big[(ts[row] // 2).int()],
@@ -78,9 +78,9 @@ class Kinds(unittest.TestCase):
 
     def test_named_ones_are_asked_for(self):
         text, operands = traced(
-            lambda x, b, h, row, col, w, g: x * w[row, h] + g, w=torch.zeros(7, 1), g=torch.ones(())
+            lambda x, b, h, row, col, w, g: x * w[row - col, h] + g, w=torch.zeros(7, 1), g=torch.ones(())
         )
-        self.assertEqual((text, operands), ("x * w[row] + g", "w: table(7, heads=1), g: scalar"))
+        self.assertEqual((text, operands), ("x * w[row - col] + g", "w: table(7, heads=1), g: scalar"))
 
     def test_a_text_says_them_too(self):
         sizes = {"ts": (40,), "by_age": (9,), "by_distance": (129, 2), "slope": (2,), "g": (1,), "a": (40, 2)}
@@ -93,14 +93,26 @@ class Kinds(unittest.TestCase):
         clamped.named["ts"].read_in("silu(x + ts[min(row + 1, n - 1)] - ts[max(col - 1, 0)] - ts[clamp(row, 0, 7)])")
         self.assertEqual(clamped.kinds(), ("row",))
 
-    def test_rows_that_are_read_elsewhere_are_named(self):
-        ts, sentence = torch.arange(40), "as many elements as the batch has rows, and is read at `"
+    def test_the_kind_follows_from_the_index_alone(self):
+        """Whatever the sizes are: a batch may have as many rows as a table has entries."""
+        ts, ones = torch.arange(40), torch.zeros(40)
         for function in (
-            lambda x, b, h, row, col: x + ts[row - col],
             lambda x, b, h, row, col: x + ts[row] + ts[row // 2],
             lambda x, b, h, row, col: x + ts[row * 1],
+            lambda x, b, h, row, col: x + ts[39 - col],
         ):
-            self.assertRaisesRegex(hstujit.errors.InvalidArgumentError, sentence, traced, function)
+            with self.assertRaisesRegex(
+                hstujit.errors.InvalidArgumentError, "may be a row of the sequence or an entry"
+            ):
+                traced(function)
+        short = torch.zeros(39)
+        self.assertRaisesRegex(
+            hstujit.errors.InvalidArgumentError, "has not as many elements as the batch has rows", traced,
+            lambda x, b, h, row, col: x + short[row],
+        )  # fmt: skip
+        for index in (lambda row, col: row - col, lambda row, col: ts[row] - ts[col]):
+            declared = traced(lambda x, b, h, row, col, index=index: x + ones[index(row, col)])[1]
+            self.assertIn("table(40)", declared)
         self.assertEqual(traced(lambda x, b, h, row, col: x + hstujit.torch.row(ts)[row // 2])[1],
                          "operand0: row(int64)")  # fmt: skip
         self.assertEqual(traced(lambda x, b, h, row, col: x + hstujit.torch.table(ts)[row - col])[1],

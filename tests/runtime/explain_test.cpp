@@ -220,7 +220,7 @@ TEST_F(ExplainTest, ADamagedEntryIsNamedInsteadOfCalledAbsent) {
   ASSERT_EQ(row["cache"]["damaged"].size(), 1u);
   EXPECT_EQ(row["cache"]["damaged"][0]["directory"], cache_dir());
   EXPECT_THAT(row["cache"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("the cubin has 3 bytes"));
-  EXPECT_THAT(row["tuning_miss"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("no JSON object"));
+  EXPECT_THAT(row["tuning_miss"]["damaged"][0]["problem"].get<std::string>(), HasSubstr("one complete JSON object"));
 }
 
 // Lists read no cubins, so that such an entry was named.

@@ -233,9 +233,9 @@ TEST_F(FrozenTest, AFileThatIsNoneIsRefused) {
   const std::string good = *format_choices({{key_of(128), second_best()}});
   std::string damaged = good;
   damaged[damaged.find("\"bucket\": 128") + 10] = '2';
-  const std::map<std::string, std::string> wrong = {{"", "no JSON object"},
+  const std::map<std::string, std::string> wrong = {{"", "one complete JSON object"},
                                                     {"{}", "format"},
-                                                    {good.substr(0, good.size() / 2), "no JSON object"},
+                                                    {good.substr(0, good.size() / 2), "one complete JSON object"},
                                                     {damaged, "checksum"}};
   for (const auto& [text, sentence] : wrong) {
     write(text);

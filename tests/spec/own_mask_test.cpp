@@ -76,9 +76,14 @@ TEST(OwnMask, ReadsIntegersOfOperands) {
               HasSubstr("column 24: there is \"+\"; expected: doc[row] or doc[col]"));
   EXPECT_THAT(refused("col <= row and doc < 3", "doc: row(int32)"),
               HasSubstr("column 20: there is \"<\"; expected: doc"));
-  EXPECT_THAT(refused("doc[row] < 3 and s > 0", "doc: row(int32), s: scalar", "x * s"),
-              HasSubstr("column 18: there is no \"s\"; numbers are row, col, n, targets, doc"));
+  EXPECT_THAT(
+      refused("doc[row] < 3 and s > 0", "doc: row(int32), s: scalar", "x * s"),
+      HasSubstr("column 19: a mask cannot read the operand s; masks read integers of rows, sequences and scalars"));
   EXPECT_THAT(refused("doc[n] < 3", "doc: row(int64)"), HasSubstr("column 5: there is \"n\"; expected: doc[row] or"));
+  EXPECT_THAT(refused("col <= row and t[row] == t[col]", "t: row(int64)"),
+              HasSubstr("column 16: a mask cannot read the operand t; rename the operand"));
+  const Json named = {{"operands", "doc: row(int32), t: row"}, {"score", "silu(x) * t[col]"}};
+  EXPECT_EQ(canonical(with_mask("col <= row and doc[row] < 3", named))["mask"], "col <= row and doc[row] < 3");
   EXPECT_THAT(refused("col <= row", "doc: row(int64)"), HasSubstr("neither the score nor the mask reads doc"));
 }
 

@@ -10,7 +10,7 @@ import torch
 
 from .._words import shown
 from ..errors import InvalidArgumentError
-from ._arguments import contexts_of, dropout_of, fp32_precision, like_offsets
+from ._arguments import contexts_of, dropout_of, fp32_precision, integers_as, like_offsets
 from ._operands import Facts, Operand, Reads, declared, declared_facts, facts_of
 from ._schema import OPERATORS as _ops
 from ._tracing import Term, Unavailable, reads_nothing_else, text_of
@@ -126,8 +126,11 @@ def attention(
         hstujit.errors.InvalidArgumentError: a function that cannot be traced; the sentence has its line.
         hstujit.errors.InvalidConfigError: a text with a mistake; the sentence has its column.
     """
-    if q.dim() != 3:
-        raise InvalidArgumentError(f"q has shape {shown(tuple(q.shape))}; it must be (L, heads, attn_dim)")
+    if not isinstance(q, torch.Tensor) or q.dim() != 3:
+        found = f"has shape {shown(tuple(q.shape))}" if isinstance(q, torch.Tensor) else f"is {shown(q)}"
+        raise InvalidArgumentError(f"q {found}; it must be a tensor (L, heads, attn_dim)")
+    if isinstance(alpha, torch.Tensor) and alpha.requires_grad:
+        raise InvalidArgumentError("alpha requires a gradient, which it has none of; multiply q by it instead")
     named = dict(operands or {})
     functions = mask, *scores_of(score, softmax_score, parameters.get("num_softmax_heads") == q.shape[1])
     if named and functions == (None, None, None):
@@ -143,6 +146,8 @@ def attention(
     parameters |= {name: text for name, text in zip(_ASKED, texts) if text is not None}
     if named:
         parameters["operands"], parameters["operand_tensors"] = declared(named, kinds, q)
+    if parameters.get("attn_func") is not None:
+        parameters["attn_func"] = integers_as("attn_func", parameters["attn_func"], torch.int32)
     if "contextual_seq_len" in parameters:
         parameters |= contexts_of(parameters.pop("contextual_seq_len"), seq_offsets)
     parameters.setdefault("precision", fp32_precision())

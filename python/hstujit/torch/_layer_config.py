@@ -140,7 +140,8 @@ def check_values(config: STULayerConfig) -> None:
     except InvalidConfigError as error:
         wrong = InvalidArgumentError(re.sub(r"^\[0\]\.", "", str(error), flags=re.M))
         wrong.argument = error.argument.removeprefix("[0].")
-        rename(wrong, NAMES, "stu_layer")
+        texts = "mask", "score", "softmax_score", "operands"  # whose names are their own
+        rename(wrong, {} if wrong.argument in texts else NAMES, "stu_layer")
         raise wrong from None
 
 

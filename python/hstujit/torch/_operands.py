@@ -76,7 +76,7 @@ class Readable(Term):
 
     def read_in(self, text: str) -> None:
         """Finds where a text reads it."""
-        for found in re.finditer(rf"(?<![\w.]){re.escape(repr(self))}\b\s*(?!\s*[\w(])", text):
+        for found in re.finditer(rf"(?<![\w.]){re.escape(repr(self))}\b\s*(?!\()", text):
             depth, end = 0, found.end()
             for end in range(found.end(), len(text)):
                 depth += (text[end] in "[(") - (text[end] in "])")
@@ -91,13 +91,25 @@ class Readable(Term):
             raise InvalidArgumentError(f"operands has {self}, which neither the score nor the mask reads")
         if not any(self._reads):
             return "scalar" if self._is_one and not self._is_of_heads else "head"
-        other = next((index for index in self._reads if not _PLACE.fullmatch(re.sub(r"\s", "", index))), None)
-        if self._is_of_rows and other is not None:  # of the batch's rows, or of a sequence's: results would differ
+        places = [bool(_PLACE.fullmatch(re.sub(r"\s", "", index))) for index in self._reads]
+        # The kind follows from the text alone: a batch with as many rows as a table has entries changes nothing.
+        for index, is_place in zip(self._reads, places):
+            if not is_place and (any(places) or _is_of_one(index)):
+                raise InvalidArgumentError(
+                    f"{self} is read at `{index}`, which may be a row of the sequence or an entry of a table; it must "
+                    "be said to be hstujit.torch.row(...) or hstujit.torch.table(...)"
+                )
+        if all(places) and not self._is_of_rows:
             raise InvalidArgumentError(
-                f"{self} has as many elements as the batch has rows, and is read at `{other}`; it must be said to be "
-                f"hstujit.torch.row(...) or hstujit.torch.table(...)"
+                f"{self} is read at `{self._reads[0]}`, and has not as many elements as the batch has rows; it must "
+                "have them, or be said to be hstujit.torch.table(...)"
             )
-        return "row" if self._is_of_rows else "table"
+        return "row" if all(places) else "table"
+
+
+def _is_of_one(index: str) -> bool:
+    """Whether an index follows from the row alone, or from the column alone: from no pair, and from no tensor."""
+    return "[" not in index and len({*re.findall(r"\b(row|col)\b", index)}) == 1
 
 
 class Reads:
@@ -133,21 +145,17 @@ def facts_of(name: str, value: torch.Tensor | Operand, q: torch.Tensor, rows: An
     if not isinstance(tensor, torch.Tensor):
         raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
     size = tensor.shape[0] if tensor.dim() > 0 else 1
-    is_of_heads, is_one = (tensor.dim() < 2 and _is(size, other, fixed=True) for other in (q.shape[1], 1))
-    return name, kind, tensor.dim(), _is(size, rows), is_of_heads, is_one
+    is_of_heads, is_one = (tensor.dim() < 2 and _is(size, other) for other in (q.shape[1], 1))
+    # A graph, whose L is any, gets no guard of it: there the operator refuses another size.
+    return name, kind, tensor.dim(), torch.compiler.is_compiling() or _is(size, rows), is_of_heads, is_one
 
 
-def _is(size: Any, other: Any, *, fixed: bool = False) -> bool:
-    """Whether sizes are equal: of a graph, whose L is any, without a guard that L is not the size of a table.
-
-    Args:
-        fixed: the other one is a size that kernels are made for, so that a guard of it does not matter.
-    """
+def _is(size: Any, other: Any) -> bool:
+    """Whether a size is one that kernels are made for. A size that is a symbol of a graph is none."""
     if torch.compiler.is_compiling():
         from torch.fx.experimental.symbolic_shapes import has_static_value
 
-        is_static = has_static_value(size)
-        if is_static != has_static_value(other) and not (is_static and fixed):
+        if not has_static_value(size):
             return False
     return any([size == other])  # asks for the value, which `bool` leaves to a graph
 

@@ -81,6 +81,9 @@ class Term:
     __xor__, __lshift__, __rshift__, __matmul__ = (_operation(sign) for sign in ("^", "<<", ">>", "@"))
     __neg__, __abs__, __invert__ = _operation("neg"), _operation("abs"), _operation("logical_not")
 
+    def __pos__(self) -> Term:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

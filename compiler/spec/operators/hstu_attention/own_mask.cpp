@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <set>
 
 #include "compiler/expression/bind.h"
@@ -130,16 +131,42 @@ HstuAttentionParams without_mask(const HstuAttentionParams& params) {
 
 namespace {
 
+// Whether masks read operands of this kind.
+bool is_read_by_masks(const Operand& operand) {
+  const bool of_kind =
+      operand.kind == &row_kind() || operand.kind == &sequence_kind() || operand.kind == &scalar_kind();
+  return of_kind && is_integer(operand.dtype) && operand.heads == 0;
+}
+
 // kMaskNames and the operands that masks read, which must outlive them.
 std::vector<ExpressionName> mask_names(const std::vector<Operand>& operands) {
   std::vector<ExpressionName> names(std::begin(kMaskNames), std::end(kMaskNames));
   for (const Operand& operand : operands) {
-    const bool read = operand.kind == &row_kind() || operand.kind == &sequence_kind() || operand.kind == &scalar_kind();
-    if (!read || !is_integer(operand.dtype) || operand.heads > 0) continue;
+    if (!is_read_by_masks(operand)) continue;
     names.push_back(
         {operand.name, operand.name, false, operand.kind == &row_kind() ? Reads::kAtRowOrColumn : Reads::kElement});
   }
   return names;
+}
+
+// Refuses a mask that names an operand that it cannot read: one of another kind, or one with the name of a symbol of
+// kMaskNames, because the two would be one.
+Status check_names(std::string_view text, const std::vector<Operand>& operands) {
+  const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (const Operand& operand : operands) {
+    const bool is_symbol =
+        std::ranges::any_of(kMaskNames, [&](const ExpressionName& name) { return name.symbol == operand.name; });
+    if (!is_symbol && is_read_by_masks(operand)) continue;
+    for (size_t at = text.find(operand.name); at != text.npos; at = text.find(operand.name, at + 1)) {
+      const size_t end = at + operand.name.size();
+      if ((at > 0 && is_of_name(text[at - 1])) || (end < text.size() && is_of_name(text[end]))) continue;
+      const std::string_view why =
+          is_symbol ? "rename the operand" : "masks read integers of rows, sequences and scalars";
+      return Status(Code::kInvalidConfig,
+                    fmt::format("column {}: a mask cannot read the operand {}; {}", at + 1, operand.name, why));
+    }
+  }
+  return {};
 }
 
 // Kernels compute the numbers of a mask in 32 bits, but for those that are read.
@@ -223,6 +250,7 @@ Expression own_mask(const HstuAttentionParams& params) {
 }
 
 Result<Expression> parse_mask(std::string_view text, const std::vector<Operand>& operands) {
+  HSTUJIT_RETURN_IF_ERROR(check_names(text, operands));
   Result<Expression> expression = parse_condition(text, mask_names(operands));
   if (!expression.ok()) return expression;
   if (!operands.empty()) expression = expression->pruned();

@@ -140,9 +140,11 @@ StuColumns StuInputSteps::free_columns(bool kept, const StuNames& names) const {
 void StuInputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
   const bool taken = role == ArgumentRole::kInput;
   if (!input_.recompute_uvqk) {
-    const std::string columns = silu_uvqk_ ? "u, v, q and k before their silu" : "u before its silu, v, q and k";
-    program.matrix(role, "uvqk", dtype_, layers * widths_.uvqk(), "seq_offsets",
-                   columns + (taken ? ", as forward gave them" : ", for backward"));
+    constexpr std::string_view kOfU[] = {"u before its silu, v, q and k, for backward",
+                                         "u before its silu, v, q and k, as forward gave them"};
+    constexpr std::string_view kOfAll[] = {"u, v, q and k before their silu, for backward",
+                                           "u, v, q and k before their silu, as forward gave them"};
+    program.matrix(role, "uvqk", dtype_, layers * widths_.uvqk(), "seq_offsets", (silu_uvqk_ ? kOfAll : kOfU)[taken]);
   }
   if (!input_.recompute_normed_x) {
     program.matrix(role, "normed_x", dtype_, layers * width_, "seq_offsets",
