@@ -47,8 +47,13 @@ class Inverse {
   Optional at_least(int node, Term bound) { return bounded(node, bound, false); }
   Optional at_most(int node, Term bound) { return bounded(node, bound, true); }
 
+  // Parts are solved more than once where one is within another: an abs for both signs, a select for both values of its
+  // condition. So there is a limit, past which there is no rule.
+  bool is_exhausted() { return steps_++ >= kMostSteps; }
+
   // node <= bound when `below`, else node >= bound.
   Optional bounded(int index, Term bound, bool below) {
+    if (is_exhausted()) return solver().without_rule();
     const Node& node = source_.node(index);
     if (!depends(index)) {
       const std::optional<TermInterval> interval = known_.of(index);
@@ -104,6 +109,9 @@ class Inverse {
   int unknown_;  // a symbol
 
  private:
+  static constexpr int kMostSteps = 1024;
+  int steps_ = 0;
+
   Solver& solver() { return static_cast<Solver&>(*this); }
 
   Optional scaled(int node, int64_t factor, Term bound, bool below) {

@@ -9,6 +9,7 @@ TermRange Ranges::if_true(Term condition) {
 }
 
 TermRange Ranges::where(int condition, bool wanted) {
+  if (is_exhausted()) return anything();
   const Node& node = source_.node(condition);
   if (const std::optional<int64_t> known = constant(condition)) {
     TermRange range;

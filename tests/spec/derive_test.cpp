@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 
 #include "compiler/expression/evaluate.h"
 #include "compiler/expression/kernel_form.h"
@@ -52,6 +53,22 @@ TEST(Derived, TruthsOverRangesAreSound) {
     }
   }
   EXPECT_GT(decided, 600);
+}
+
+// An abs is solved for both signs, a where for both values of its condition: within one another they would double.
+TEST(Derived, NestedPartsHaveALimit) {
+  constexpr ExpressionName kNames[] = {{"row", "row"}, {"col", "column"}, {"n", "n"}};
+  std::string distance = "col - row", condition = "col < row";
+  for (int i = 0; i < 20; ++i) {
+    distance = "abs(" + distance + " - 2)";
+    condition = "where(" + condition + ", col < " + std::to_string(i) + ", row > 3)";
+  }
+  for (const std::string& text : {distance + " <= 5", condition}) {
+    const auto mask = parse_condition(text, kNames);
+    ASSERT_TRUE(mask.ok()) << mask.status().message();
+    const ExpressionFunction range = derive_range(kernel_form(*mask, {}), "column", {"row", "r0", "r1"}, "n");
+    EXPECT_LT(range.expression.nodes().size(), 20000u) << text;
+  }
 }
 
 TEST(Derived, RangesHaveEveryValueThatFulfilsTheCondition) {

@@ -78,7 +78,7 @@ TEST(OwnMask, ReadsIntegersOfOperands) {
               HasSubstr("column 20: there is \"<\"; expected: doc"));
   EXPECT_THAT(
       refused("doc[row] < 3 and s > 0", "doc: row(int32), s: scalar", "x * s"),
-      HasSubstr("column 19: a mask cannot read the operand s; masks read integers of rows, sequences and scalars"));
+      HasSubstr("column 18: a mask cannot read the operand s; masks read integers of rows, sequences and scalars"));
   EXPECT_THAT(refused("doc[n] < 3", "doc: row(int64)"), HasSubstr("column 5: there is \"n\"; expected: doc[row] or"));
   EXPECT_THAT(refused("col <= row and t[row] == t[col]", "t: row(int64)"),
               HasSubstr("column 16: a mask cannot read the operand t; rename the operand"));

@@ -72,7 +72,7 @@ class PerformanceTables(unittest.TestCase):
         self.assertIn(f"| these three | 0.90 | 0.90: 131072 × 512 × 2048 | {len(times)} of {len(times)} |", text)
         self.assertIn("| that of weights, with the gradient of a bias | 2.00 | 2.00: 8 × 8 × 8 | 0 of 1 |", text)
         self.assertIn("| all three of fp32, `tf32` | 0.50 | 0.50: 8 × 8 × 8 | 1 of 1 |", text)
-        self.assertIn("more than 10 % for 1, 25 % at most.", text)
+        self.assertIn("1 lose more than 10 %, none more than 25 %.", text)
 
 
 if __name__ == "__main__":

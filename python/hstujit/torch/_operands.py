@@ -90,7 +90,7 @@ class Readable(Term):
         if not self._reads:
             raise InvalidArgumentError(f"operands has {self}, which neither the score nor the mask reads")
         if not any(self._reads):
-            return "scalar" if self._is_one and not self._is_of_heads else "head"
+            return "scalar" if self._is_one else "head"  # of one head, too, which masks do not read
         places = [bool(_PLACE.fullmatch(re.sub(r"\s", "", index))) for index in self._reads]
         # The kind follows from the text alone: a batch with as many rows as a table has entries changes nothing.
         for index, is_place in zip(self._reads, places):
@@ -144,6 +144,8 @@ def facts_of(name: str, value: torch.Tensor | Operand, q: torch.Tensor, rows: An
     kind, tensor = (value.kind, value.tensor) if isinstance(value, Operand) else ("", value)
     if not isinstance(tensor, torch.Tensor):
         raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
+    if name in ("b", "h"):
+        raise InvalidArgumentError(f"operands has {name}, by which functions know the sequence or the head; rename it")
     size = tensor.shape[0] if tensor.dim() > 0 else 1
     is_of_heads, is_one = (tensor.dim() < 2 and _is(size, other) for other in (q.shape[1], 1))
     # A graph, whose L is any, gets no guard of it: there the operator refuses another size.

@@ -27,20 +27,29 @@ constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar", "sequen
 constexpr std::string_view kTaken =
     "adds_gradients alpha attn backward_head_groups bias concat_u concat_x dattn dattn_scale_before dbias "
     "dinput_norm_bias dinput_norm_weight dk dout doutput_norm_bias doutput_norm_weight doutput_weight dq "
-    "drab_before dropout dropout_ratio du duvqk_bias duvqk_weight dv dweight dx eps full_k full_v group_norm "
+    "drab_before dropout dropout_ratio du duvqk_bias duvqk_weight dv dweight dx eps full_k full_k_rows full_v "
+    "group_norm "
     "hidden_states input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers "
-    "max_delta_len max_seq_len mul_u_activation n norm normed_x offset op out output_norm_bias output_norm_weight "
+    "max_delta_len max_seq_len mul_u_activation n norm normed_x offset op operand_tensors out output_norm_bias "
+    "output_norm_weight "
     "output_weight q rab recompute_attn recompute_normed_x recompute_uvqk recompute_y residual scaling_seqlen "
     "seed seed_tensor seq_offsets seq_offsets_q silu_columns silu_u silu_uvqk training typical_rows u uvqk uvqk_bias "
     "uvqk_weight v v_cache weight weight_dtype width y";
 
 // The launcher that `hstujit emit` writes names its parameters as the operands.
 constexpr std::string_view kWordsOfCpp =
-    "alignas alignof asm auto bool break case catch char class concept const consteval constexpr constinit continue "
-    "decltype default delete do double dynamic_cast else enum explicit export extern float for friend goto if inline "
-    "int long mutable namespace new noexcept nullptr operator private protected public register reinterpret_cast "
-    "requires return short signed sizeof static static_assert static_cast struct switch template this throw try "
-    "typedef typeid typename union unsigned using virtual void volatile while";
+    "NULL alignas alignof and and_eq asm auto bitand bitor bool break case catch char class concept const consteval "
+    "constexpr constinit continue "
+    "co_await co_return co_yield compl decltype default delete do double dynamic_cast else enum explicit export extern "
+    "float for friend goto if inline "
+    "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast "
+    "requires return short signed sizeof static static_assert static_cast struct switch template this thread_local "
+    "throw try "
+    "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
+
+// Ends of the names that launches have for strides of tensors.
+constexpr std::string_view kStrideEnds[] = {"_row_stride", "_head_stride", "_batch_stride"};
 
 bool is_taken(std::string_view name) {
   const auto fields = field_names<HstuAttentionParams>();
@@ -159,10 +168,12 @@ class OperandParser {
     if (operands_.size() == kMaxOwnOperands)
       return fail(column, fmt::format("{} is one operand too many; allowed: up to {}", shown, kMaxOwnOperands));
     const bool of_expressions = is_score_word(name), of_cpp = is_among(name, split(kWordsOfCpp, ' '));
-    if (of_expressions || of_cpp || is_taken(name)) {
+    const bool of_stride = std::ranges::any_of(kStrideEnds, [&](std::string_view end) { return name.ends_with(end); });
+    if (of_expressions || of_cpp || of_stride || is_taken(name)) {
       return fail(column, fmt::format("\"{}\" is {}; allowed: another name", shown,
                                       of_expressions ? "a word of expressions"
                                       : of_cpp       ? "a word of C++"
+                                      : of_stride    ? "a name of a stride"
                                                      : "a parameter of operators that attend"));
     }
     for (const Operand& other : operands_) {
