@@ -131,6 +131,8 @@ def attention(
         raise InvalidArgumentError(f"q {found}; it must be a tensor (L, heads, attn_dim)")
     if isinstance(alpha, torch.Tensor) and alpha.requires_grad:
         raise InvalidArgumentError("alpha requires a gradient, which it has none of; multiply q by it instead")
+    if operands is not None and not isinstance(operands, Mapping):
+        raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a mapping from names to tensors")
     named = dict(operands or {})
     functions = mask, *scores_of(score, softmax_score, parameters.get("num_softmax_heads") == q.shape[1])
     if named and functions == (None, None, None):

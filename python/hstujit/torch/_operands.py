@@ -126,7 +126,9 @@ class Reads:
         operand = value if isinstance(value, Operand) else Operand("", value)
         tensor = operand.tensor
         if self.q is None:
-            raise Refused("it reads a tensor that `operands` does not have, and must have here")
+            raise Refused(
+                "it reads a tensor that `operands` does not have, and must have in a layer and under torch.compile"
+            )
         if operand is not value and tensor.dim() == 0 and not tensor.requires_grad and tensor.device != self.q.device:
             return None
         if id(tensor) not in self.found:

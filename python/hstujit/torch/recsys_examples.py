@@ -36,7 +36,7 @@ def fused_hstu_op(
     max_seqlen: int,
     scaling_seqlen: int,
     linear_uvqk_weight: torch.Tensor,
-    linear_uvqk_bias: torch.Tensor,
+    linear_uvqk_bias: torch.Tensor | None,
     linear_proj_weight: torch.Tensor,
     num_heads: int,
     linear_dim_per_head: int,
@@ -79,7 +79,7 @@ def fused_hstu_op(
     return _ops.stu_layer(
         x=input,
         uvqk_weight=linear_uvqk_weight.to(input.dtype),
-        uvqk_bias=linear_uvqk_bias.to(input.dtype),
+        uvqk_bias=None if linear_uvqk_bias is None else linear_uvqk_bias.to(input.dtype),
         output_weight=linear_proj_weight.to(input.dtype),
         seq_offsets=seqlen_offsets,
         max_seq_len=max_seqlen,
