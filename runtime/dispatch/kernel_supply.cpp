@@ -28,8 +28,10 @@ class Supplier {
 
   Result<SuppliedKernel> supply(KernelChoice choice) {
     const bool untried = kind_of(choice.source) == ChoiceKind::kEstimated && !choice.remembered;
-    HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel,
-                             untried ? first_without_fault(std::move(choice)) : fetch(std::move(choice)));
+    Result<SuppliedKernel> supplied = untried ? first_without_fault(std::move(choice)) : fetch(std::move(choice));
+    if (!supplied.ok() && supplied.status().code() == Code::kCompileFailed && bucket_.batch_class != BatchClass::kAny)
+      return supply_of_all();
+    HSTUJIT_ASSIGN_OR_RETURN(SuppliedKernel kernel, std::move(supplied));
     const bool settled = kind_of(kernel.choice.source) != ChoiceKind::kEstimated || kernel.choice.remembered;
     // Under "fail" a process only reads.
     if (supply_ != Supply::kLook && settled && may_compile()) {
@@ -41,6 +43,14 @@ class Supplier {
 
  private:
   bool may_compile() const { return supply_ == Supply::kCompile || engine_.on_miss() != MissPolicy::kFail; }
+
+  // Supplies the kernel of all batches, which a class of them may have, too.
+  Result<SuppliedKernel> supply_of_all() const {
+    const ProblemBucket all{bucket_.rows};
+    HSTUJIT_ASSIGN_OR_RETURN(KernelChoice choice,
+                             choose_kernel(engine_, *spec_, direction_, device_, all, restriction_));
+    return Supplier(engine_, spec_, direction_, device_, all, restriction_, supply_).supply(std::move(choice));
+  }
 
   Result<SuppliedKernel> fetch(KernelChoice choice) {
     SuppliedKernel kernel;

@@ -160,6 +160,23 @@ TEST_F(KernelSupplyTest, WhereNoneCompilesTheFirstFailureIsSaid) {
   EXPECT_EQ(key_text(supplied().choice.config), estimate(0)) << "nothing was remembered";
 }
 
+TEST_F(KernelSupplyTest, AClassWhoseKernelsDoNotCompileHasTheOneOfAllBatches) {
+  const EnginePtr engine = make_engine();
+  const ProblemBucket all{8192}, of_class{8192, BatchClass::kShortSequences};
+  const auto choose = [&](const ProblemBucket& bucket) {
+    return choose_kernel(*engine, *spec(), Direction::kForward, device(), bucket).value();
+  };
+  const std::string of_all = key_text(choose(all).config);
+  for (const Candidate& candidate :
+       search_space(*spec(), Direction::kForward, device(), heuristic_size(of_class)).candidates)
+    if (key_text(candidate.config) != of_all) compiler_->failing.insert(key_text(candidate.config));
+  const auto kernel =
+      supply_kernel(*engine, spec(), Direction::kForward, device(), of_class, {}, choose(of_class), Supply::kMake);
+  ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+  EXPECT_EQ(key_text(kernel->choice.config), of_all);
+  EXPECT_EQ(compiler_->compiles, 9) << "those that failed, and this one";
+}
+
 TEST_F(KernelSupplyTest, AnotherFailureEndsTheTrying) {
   compiler_->failure = Status(Code::kNoCompiler, "no NVRTC");
   EXPECT_EQ(supply(make_engine()).status().code(), Code::kNoCompiler);
