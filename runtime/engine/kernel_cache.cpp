@@ -117,10 +117,15 @@ KernelBinaryPtr KernelCache::find_in_memory(const std::string& digest) {
 }
 
 KernelBinaryPtr KernelCache::look_up(const CompileRequest& request) {
-  const Result<std::string> digest = artifact_digest(artifact_key(request));
-  const bool in_memory = digest.ok() && find_in_memory(*digest) != nullptr;
-  KernelBinaryPtr binary = find(request);
-  ++(binary == nullptr ? counts_.nowhere : in_memory ? counts_.memory : counts_.directory);
+  const ArtifactKey key = artifact_key(request);
+  const Result<std::string> digest = artifact_digest(key);
+  KernelBinaryPtr binary = digest.ok() ? find_in_memory(*digest) : nullptr;
+  if (binary != nullptr) {
+    ++counts_.memory;
+    return binary;
+  }
+  if (digest.ok()) binary = load(key, *digest);
+  ++(binary == nullptr ? counts_.nowhere : counts_.directory);
   return binary;
 }
 
