@@ -1,4 +1,4 @@
-// What an engine counts: look-ups of kernels, compiles, tunings, launches.
+// Counts of an engine: look-ups of kernels, compiles, tunings, launches.
 #include <sstream>
 #include <string>
 #include <thread>

@@ -1,6 +1,6 @@
 """The fused layer of NVIDIA's recsys-examples, whose ``FusedHSTULayer`` calls it.
 
-It runs with this one by changing the import in ``modules/fused_hstu_layer.py``. docs/pytorch.md has the two lines.
+It runs with this one by changing the import in ``modules/fused_hstu_layer.py``. docs/pytorch.md has the line.
 """
 
 from __future__ import annotations

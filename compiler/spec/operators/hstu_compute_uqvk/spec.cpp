@@ -132,7 +132,7 @@ void UqvkSteps::add_gradients(ProgramBuilder& program, const Part& part, const P
                 {"dbias", {"duvqk_bias", part.first}}});
 }
 
-// What keeping columns before their silu would cost, in memory's time, computing them again costs.
+// Computes the columns before their silu again, which takes no longer than writing and reading them would.
 Program UqvkSteps::backward() const {
   const Dimension rows = Dimension::of(std::string(kSequenceAxis));
   const auto constant = [](int64_t size) { return Dimension::constant(size); };
