@@ -30,7 +30,7 @@ template <class T>
 __device__ __forceinline__ i64 mask_row_element(const T* tensor, const SequenceCounts& counts, int n, int position) {
   const int nearest = max(min(position, n - 1), 0);
   const T element = __ldg(tensor + counts.start + nearest);
-  return nearest == position ? static_cast<i64>(element) : 0;
+  return static_cast<u32>(position) < static_cast<u32>(n) ? static_cast<i64>(element) : 0;  // as in row_element()
 }
 
 #elifdef kSequenceNumber

@@ -9,7 +9,8 @@ __device__ __forceinline__ T row_element(const PairOf& pair, const T* tensor, i6
   const int nearest =
       max(min(position, pair.n - 1), 0);  // loaded without a branch, as ptxas overlaps no wgmma with one
   const T element = __ldg(tensor + (pair.start + nearest) * stride);
-  return nearest == position ? element : T(0);
+  // Not `nearest == position`: ptxas of CUDA 13.0 may take the predicate of the minimum for it, the wrong way round.
+  return static_cast<u32>(position) < static_cast<u32>(pair.n) ? element : T(0);
 }
 
 // The element of the pair's row or column, which is within the sequence wherever the pair counts; of others, that of
