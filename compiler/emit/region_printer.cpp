@@ -106,6 +106,8 @@ class RegionPrinter {
   CExpression read(hstu::ReadOp op);
   CExpression read_of_mask(hstu::ReadOp op);
   CExpression constant(arith::ConstantOp op);
+  // row - col or col - row of the pair as a real number.
+  static Optional distance_of(arith::SIToFPOp op);
   CExpression power(math::PowFOp op);
   CExpression sum(arith::AddIOp op);
   CExpression difference(arith::SubIOp op);
@@ -335,6 +337,7 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
       .Case([&](arith::MinimumFOp) -> Optional { return call("min_nan", {a(), b()}); })
       .Case([&](arith::MinNumFOp) -> Optional { return call("fminf", {a(), b()}); })
       .Case([&](arith::SIToFPOp convert) -> Optional {
+        if (const auto distance = distance_of(convert)) return distance;
         const bool is_read = of_pairs_ && convert.getIn().getType().isInteger(64);
         return call(is_read ? "wide_to_float" : "static_cast<float>", {a()});
       })
@@ -364,6 +367,22 @@ std::optional<CExpression> RegionPrinter::float_expression(mlir::Operation& op) 
         return approximate(op, "fast_rsqrt", precise_.contains(&op) ? "precise_rsqrt" : "rsqrtf");
       })
       .Default([](mlir::Operation*) -> Optional { return std::nullopt; });
+}
+
+std::optional<CExpression> RegionPrinter::distance_of(arith::SIToFPOp op) {
+  Value integer = op.getIn();
+  if (auto cast = integer.getDefiningOp<arith::IndexCastOp>()) integer = cast.getIn();
+  auto difference = integer.getDefiningOp<arith::SubIOp>();
+  if (!difference) return std::nullopt;
+  const auto is_pairs = [&](Value value, std::string_view name) {
+    const auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    return argument && is_pair_argument(argument) &&
+           argument_name(op->getParentOfType<mlir::func::FuncOp>(), argument.getArgNumber()) == name;
+  };
+  const CExpression distance = call("pair_distance", {{"pair"}});
+  if (is_pairs(difference.getLhs(), "row") && is_pairs(difference.getRhs(), "col")) return distance;
+  if (is_pairs(difference.getLhs(), "col") && is_pairs(difference.getRhs(), "row")) return prefix("-", distance);
+  return std::nullopt;
 }
 
 // Writes two functions of the special-function unit for a base above 0; powf is some fifty instructions and branches.

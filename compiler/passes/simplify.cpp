@@ -150,9 +150,12 @@ LogicalResult negations(arith::SubIOp op, PatternRewriter& rewriter) {
 
 // The magnitude of an integer, as a real number: that of the number, which takes no instruction of its own.
 LogicalResult magnitude_of_real(arith::SIToFPOp op, PatternRewriter& rewriter) {
-  auto magnitude = op.getIn().getDefiningOp<mlir::math::AbsIOp>();
+  auto cast = op.getIn().getDefiningOp<arith::IndexCastOp>();
+  auto magnitude = (cast ? cast.getIn() : op.getIn()).getDefiningOp<mlir::math::AbsIOp>();
   if (!magnitude) return mlir::failure();
-  const Value real = arith::SIToFPOp::create(rewriter, op.getLoc(), op.getType(), magnitude.getOperand());
+  Value integer = magnitude.getOperand();
+  if (cast) integer = arith::IndexCastOp::create(rewriter, op.getLoc(), cast.getType(), integer);
+  const Value real = arith::SIToFPOp::create(rewriter, op.getLoc(), op.getType(), integer);
   rewriter.replaceOpWithNewOp<mlir::math::AbsFOp>(op, real);
   return mlir::success();
 }

@@ -11,6 +11,7 @@
 #include "attention/operands/scalar.cuh"        // where scalar_element
 #include "attention/operands/sequence.cuh"      // where sequence_element
 #include "attention/operands/table.cuh"         // where table_element
+#include "attention/pair_distance.cuh"          // where pair_distance
 #include "common/floor_div_wide.cuh"            // where floor_div_wide
 #include "common/max_nan.cuh"                   // where max_nan
 #include "common/min_nan.cuh"                   // where min_nan
@@ -30,5 +31,6 @@ struct Pair {
 struct Pair {
   int row, col, n, t, head;
 #endif
-  i64 start;  // first row of the sequence in tensors of all rows
+  i64 start;        // first row of the sequence in tensors of all rows
+  int further = 0;  // how much larger row - col is than for another pair of the thread, a constant
 };

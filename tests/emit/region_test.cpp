@@ -44,7 +44,7 @@ TEST(RegionPrinter, ScoresInTextAreAFewLines) {
   Regions regions = build_regions(params);
   const auto printed = print_region(regions.function(kScore), Activation::kMufu);
   ASSERT_TRUE(printed.ok()) << printed.status().message();
-  for (const char* part : {"min_nan(", "fast_exp2(", "fast_log2(", "static_cast<int>(", "pair.row < pair.n"})
+  for (const char* part : {"min_nan(", "fast_exp2(", "fast_log2(", "static_cast<int>(", "pair_distance(pair)", "pair.row < pair.n"})
     EXPECT_NE(printed->find(part), std::string::npos) << part << " in " << *printed;
   EXPECT_LT(std::count(printed->begin(), printed->end(), '\n'), 12) << *printed;
 }
@@ -66,6 +66,23 @@ TEST(RegionPrinter, PowersOfPositiveNumbersAreTwoFunctions) {
   // x may be below 0, and 0 to the power of 0 is 1.
   for (const char* score : {"pow(x, head)", "pow(abs(x), head)"})
     EXPECT_NE(print(score, kScore, Activation::kMufu).find("powf("), std::string::npos) << score;
+}
+
+// A kernel converts the distance once for the pairs of a thread; every other difference once for each pair.
+TEST(RegionPrinter, DistancesAreReadFromThePair) {
+  const auto print = [](const char* score) {
+    HstuAttentionParams params = attention_params();
+    params.score = score;
+    Regions regions = build_regions(params);
+    return print_region(regions.function(kScoreGrad), Activation::kMufu).value();
+  };
+  for (const char* score :
+       {"silu(x - (row - col) * 0.25)", "x * exp(-0.01 * abs(col - row))", "x + 0.5 * (col - row)"}) {
+    EXPECT_NE(print(score).find("pair_distance(pair)"), std::string::npos) << print(score);
+    EXPECT_EQ(print(score).find("static_cast<float>"), std::string::npos) << print(score);
+  }
+  for (const char* score : {"x + 0.5 * (row - n)", "x + 0.5 * (row - 2 * col)"})
+    EXPECT_EQ(print(score).find("pair_distance"), std::string::npos) << print(score);
 }
 
 // A function within the choice would be a branch for each pair, with which ptxas overlaps no wgmma.

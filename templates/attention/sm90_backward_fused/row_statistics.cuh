@@ -147,8 +147,9 @@ class RowStatisticsConsumer {
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
       const auto at = [=] {
-        return Pair{first_row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile().rows, tile().targets,
-                    tile().head, tile().start};
+        const int down = i & 2 ? 8 : 0, right = i / 4 * 8 + (i & 1);
+        return Pair{first_row + down, column + right, tile().rows, tile().targets,
+                    tile().head,      tile().start,   down - right};
       };
       scores_[i] = score(scores_[i], at, params_);
     }

@@ -235,8 +235,7 @@ struct TileScores {
       using Site = decltype(site);
 #pragma unroll
       for (int i = 0; i < kScores; ++i) {
-        const Pair pair = {row + i / 4 * 8 + (i & 1), column + (i & 2 ? 8 : 0), at.tile.rows, at.tile.targets,
-                           at.tile.head, at.tile.start};
+        const Pair pair = pair_of(i, row, column, at);
         if constexpr (Site::kShareIsOne) {
           sums[number] += gradients[i];
         } else {
@@ -251,12 +250,13 @@ struct TileScores {
 #endif
   // The pair of accumulator i.
   static __device__ __forceinline__ Pair pair_of(int i, const Coordinates& at) {
-    return {q_row(at) + i / 4 * 8 + (i & 1),
-            thread_column(at) + (i & 2 ? 8 : 0),
-            at.tile.rows,
-            at.tile.targets,
-            at.tile.head,
-            at.tile.start};
+    return pair_of(i, q_row(at), thread_column(at), at);
+  }
+
+  // `row` and `column` are those of accumulator 0.
+  static __device__ __forceinline__ Pair pair_of(int i, int row, int column, const Coordinates& at) {
+    const int down = i / 4 * 8 + (i & 1), right = i & 2 ? 8 : 0;
+    return {row + down, column + right, at.tile.rows, at.tile.targets, at.tile.head, at.tile.start, down - right};
   }
 
   // Which pairs are valid. Those past the sequence's end may be either: operands are zero there.

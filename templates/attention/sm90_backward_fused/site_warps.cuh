@@ -63,7 +63,7 @@ class SiteWarp {
         const u32 words[4] = {four.x, four.y, four.z, four.w};
         use(words, [=](int i) {
           return Pair{
-              tile_.row0 + first + i, tile_.column0 + column, tile_.rows, tile_.targets, tile_.head, tile_.start};
+              tile_.row0 + first + i, tile_.column0 + column, tile_.rows, tile_.targets, tile_.head, tile_.start, i};
         });
       }
     }

@@ -207,7 +207,8 @@ class Consumer {
   // Accumulator i of a thread is at row (i & 2 ? 8 : 0) + lane / 4 of its warp's 16 rows and column 8 * (i / 4) + 2 *
   // (lane % 4) + (i & 1). `row` and `column` are those of accumulator 0.
   __device__ __forceinline__ Pair pair_of(int i, int row, int column) const {
-    return {row + (i & 2 ? 8 : 0), column + i / 4 * 8 + (i & 1), tile_.rows, tile_.targets, tile_.head, tile_.start};
+    const int down = i & 2 ? 8 : 0, right = i / 4 * 8 + (i & 1);
+    return {row + down, column + right, tile_.rows, tile_.targets, tile_.head, tile_.start, down - right};
   }
 
   __device__ __forceinline__ void activate_scores() {

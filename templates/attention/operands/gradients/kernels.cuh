@@ -29,7 +29,8 @@ struct Fragment {
   }
 
   __device__ __forceinline__ Pair pair(int j, int e, const Sequence& sequence, int head) const {
-    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start};
+    const int further = row_of(e) - row - (column_of(j, e) - column_of(0, 0));
+    return {row_of(e), column_of(j, e), sequence.rows, sequence.targets, head, sequence.start, further};
   }
 
 #ifdef kDropout
