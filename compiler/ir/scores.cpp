@@ -53,12 +53,14 @@ namespace {
 
 using mlir::Value;
 
+// Integers whose powers are products: powf of a base that may be negative is some fifty instructions and branches.
 bool is_small_power(double exponent) {
-  constexpr double kMost = 8;
-  return exponent >= 0 && exponent <= kMost && exponent == std::floor(exponent);
+  constexpr double kMost = 32;
+  return std::abs(exponent) <= kMost && exponent == std::floor(exponent);
 }
 
 Value power(Ops& ops, Value base, int exponent) {
+  if (exponent < 0) return ops.divf(ops.real(1), power(ops, base, -exponent));
   if (exponent == 0) return ops.real(1);
   if (exponent == 1) return base;
   const Value half = power(ops, base, exponent / 2), whole = ops.mulf(half, half);
@@ -185,9 +187,12 @@ class ScoreBuilding {
     if (exponent.op == Operator::kConstant && is_small_power(exponent.number))
       return power(ops_, a, static_cast<int>(exponent.number));
     if (exponent.op == Operator::kConstant && exponent.number == 0.5) return ops_.sqrt(a);
+    const bool positive = is_positive(score_, node.operands[0]);
+    if (exponent.op == Operator::kConstant && exponent.number == -0.5 && positive) return ops_.rsqrt(a);
     const Value power_of_a = ops_.pow(a, b);
-    if (is_positive(score_, node.operands[0]))
-      power_of_a.getDefiningOp()->setAttr(kPositiveBase, ops_.builder().getUnitAttr());
+    // A fraction as a power of a base below 0 is NaN, as is the base's logarithm.
+    const bool fraction = exponent.op == Operator::kConstant && exponent.number != std::floor(exponent.number);
+    if (positive || fraction) power_of_a.getDefiningOp()->setAttr(kPositiveBase, ops_.builder().getUnitAttr());
     return power_of_a;
   }
 

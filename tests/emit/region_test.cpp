@@ -40,11 +40,12 @@ TEST(RegionPrinter, AccurateActivationCallsCudaFunctions) {
 
 TEST(RegionPrinter, ScoresInTextAreAFewLines) {
   HstuAttentionParams params = attention_params();
-  params.score = "min(x, pow(1.5 + abs(row - col), -0.5)) * int(log2(x))";
+  params.score = "min(x, pow(1.5 + abs(row - col), -0.75)) * int(log2(x))";
   Regions regions = build_regions(params);
   const auto printed = print_region(regions.function(kScore), Activation::kMufu);
   ASSERT_TRUE(printed.ok()) << printed.status().message();
-  for (const char* part : {"min_nan(", "fast_exp2(", "fast_log2(", "static_cast<int>(", "pair_distance(pair)", "pair.row < pair.n"})
+  for (const char* part :
+       {"min_nan(", "fast_exp2(", "fast_log2(", "static_cast<int>(", "pair_distance(pair)", "pair.row < pair.n"})
     EXPECT_NE(printed->find(part), std::string::npos) << part << " in " << *printed;
   EXPECT_LT(std::count(printed->begin(), printed->end(), '\n'), 12) << *printed;
 }
@@ -56,16 +57,20 @@ TEST(RegionPrinter, PowersOfPositiveNumbersAreTwoFunctions) {
     Regions regions = build_regions(params);
     return print_region(regions.function(function), activation).value();
   };
-  const char* const distance = "x * pow(1.0 + abs(row - col), -0.5)";
-  EXPECT_NE(print(distance, kScore, Activation::kMufu).find("fast_exp2(-0.5f * fast_log2("), std::string::npos);
+  const char* const distance = "x * pow(1.0 + abs(row - col), -0.75)";
+  EXPECT_NE(print(distance, kScore, Activation::kMufu).find("fast_exp2(-0.75f * fast_log2("), std::string::npos);
   EXPECT_NE(print(distance, kScore, Activation::kAccurate).find("powf("), std::string::npos);
   EXPECT_NE(print("x * pow(2.0, head)", kScore, Activation::kMufu).find("fast_exp2(static_cast<float>(pair.head))"),
             std::string::npos);
   EXPECT_NE(print("x * pow(0.5, head)", kScore, Activation::kMufu).find("* -1.0f)"), std::string::npos);
   EXPECT_EQ(print("pow(1.0 + abs(x), 1.5)", kScoreGrad, Activation::kMufu).find("powf("), std::string::npos);
   // x may be below 0, and 0 to the power of 0 is 1.
-  for (const char* score : {"pow(x, head)", "pow(abs(x), head)"})
+  for (const char* score : {"pow(x, head)", "pow(abs(x), head)", "pow(x, 40)"})
     EXPECT_NE(print(score, kScore, Activation::kMufu).find("powf("), std::string::npos) << score;
+  for (const char* score : {"pow(x, 10)", "pow(x, -2)", "pow(x, 2.5)", "x * pow(1.0 + abs(row - col), -0.5)"}) {
+    for (const llvm::StringLiteral function : {kScore, kScoreGrad})
+      EXPECT_EQ(print(score, function, Activation::kMufu).find("powf("), std::string::npos) << score;
+  }
 }
 
 // A kernel converts the distance once for the pairs of a thread; every other difference once for each pair.
