@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/plan/skeleton.h"
 #include "runtime/dispatch/choice_sentences.h"
 #include "runtime/dispatch/resource_rejection.h"
 
@@ -11,7 +12,12 @@ namespace hstujit {
 
 namespace {
 
-constexpr size_t kMaxTried = 8;  // estimates of different registers, with the first
+// Estimates of different registers that are tried, with the first: fewer where each of them compiles several kernels
+// behind the main one, which takes tens of seconds where a score reads operands of all kinds.
+size_t most_tried(size_t kernels_behind) {
+  constexpr size_t kLeast = 2, kMost = 8;
+  return std::clamp(2 * kMost / (2 + kernels_behind), kLeast, kMost);
+}
 
 // One look-up of supply_kernel.
 class Supplier {
@@ -74,7 +80,9 @@ class Supplier {
     int64_t least = 0;                   // bytes that it spills
     Status refused;                      // the first estimate's compile
     bool hit = true;                     // nothing was compiled for any
-    for (size_t i = 0; tried.size() < kMaxTried; ++i) {
+    HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* const skeleton, find_skeleton(choice.config.skeleton));
+    const size_t most = most_tried(skeleton->launch_plan(*spec_, choice.config, device_).following.size());
+    for (size_t i = 0; tried.size() < most; ++i) {
       if (i == 1) estimates = list_estimates();
       if (i > 0 && i >= estimates.size()) break;
       if (i > 0) choice.config = estimates[i].config;
