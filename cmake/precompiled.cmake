@@ -33,7 +33,13 @@ endfunction()
 hstujit_add_precompiled(base)
 hstujit_add_precompiled(cold HEADER base OPTIONS ${HSTUJIT_OPTIMISE_SIZE})
 
-# hstujit_optimise_for_speed(files...): of a library that is compiled for size; the header of its group does not suit them.
+# hstujit_optimise_for_speed(files... [LOOPS]): of a library that is compiled for size; the header of its group does not
+# suit them. LOOPS: they spend their time in loops over the elements of rows.
 function(hstujit_optimise_for_speed)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${HSTUJIT_OPTIMISE_SPEED}")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "LOOPS" "" "")
+  set(options "${HSTUJIT_OPTIMISE_SPEED}")
+  if(ARG_LOOPS)
+    set(options "${HSTUJIT_OPTIMISE_LOOPS}")
+  endif()
+  set_source_files_properties(${ARG_UNPARSED_ARGUMENTS} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${options}")
 endfunction()

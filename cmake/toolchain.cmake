@@ -82,6 +82,7 @@ add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 # no difference.
 set(HSTUJIT_OPTIMISE_SIZE $<$<CONFIG:Release,RelWithDebInfo>:-Oz>)
 set(HSTUJIT_OPTIMISE_SPEED $<$<CONFIG:Release,RelWithDebInfo>:-O2>)
+set(HSTUJIT_OPTIMISE_LOOPS $<$<CONFIG:Release,RelWithDebInfo>:-O3>)  # loops over rows: g++ uses vectors of numbers
 
 # Coverage that libFuzzer follows; tests/fuzz links the fuzzer itself.
 if(HSTUJIT_FUZZ)
@@ -96,6 +97,7 @@ if(HSTUJIT_SANITIZE)
   add_link_options(-fsanitize=${HSTUJIT_SANITIZE})
   # Half of the tests' time would go into the loops over elements. Optimising everything takes longer than it saves.
   set(HSTUJIT_OPTIMISE_SPEED -O2)
+  set(HSTUJIT_OPTIMISE_LOOPS -O2)
   # Null pointers the address sanitizer finds by itself; with these three, compiling takes half as long again.
   if(HSTUJIT_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize=null,alignment,vptr)

@@ -17,7 +17,20 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kExactInFp32 = 0x1p24;  // all integers up to here are
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+// sigmoid(x), and sigmoid(-x), which is 1 less that without its rounding. One exponential is most of what a score
+// costs.
+struct Sigmoid {
+  explicit Sigmoid(double x) {
+    const double power = std::exp(-std::abs(x)), large = 1 / (1 + power), small = power / (1 + power);
+    value = x < 0 ? small : large;
+    rest = x < 0 ? large : small;
+  }
+  // Of half of x. Near 0 its error is that of numbers around 1.
+  double tanh() const { return value - rest; }
+
+  double value, rest;
+};
+
 double normal_density(double x) { return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 double square(double x) { return x * x; }
@@ -34,23 +47,25 @@ struct Unary {
 
 // silu is h + h t with h = x / 2 and t = tanh(h), and its derivative (1 + t + h (1 - t^2)) / 2.
 void add_silu(double x, FormulaDetail detail, Unary& y) {
-  y.value = x * sigmoid(x);
+  const Sigmoid s(x);
+  y.value = x * s.value;
   if (detail == FormulaDetail::kValue) return;
-  y.slope = sigmoid(x) * (1 + x * sigmoid(-x));
+  y.slope = s.value * (1 + x * s.rest);
   if (detail == FormulaDetail::kSlope) return;
-  const double t = std::tanh(x / 2);
-  y.curvature = sigmoid(x) * sigmoid(-x) * (2 - x * t);
+  const double t = s.tanh();
+  y.curvature = s.value * s.rest * (2 - x * t);
   y.value_by_tanh = x / 2 * t;
   y.slope_by_tanh = (0.5 - x / 2 * t) * t;
 }
 
 // sigmoid is (1 + t) / 2 with t = tanh(x / 2), and its derivative (1 - t^2) / 4.
 void add_sigmoid(double x, FormulaDetail detail, Unary& y) {
-  y.value = sigmoid(x);
+  const Sigmoid s(x);
+  y.value = s.value;
   if (detail == FormulaDetail::kValue) return;
-  y.slope = sigmoid(x) * sigmoid(-x);
+  y.slope = s.value * s.rest;
   if (detail == FormulaDetail::kSlope) return;
-  const double t = std::tanh(x / 2);
+  const double t = s.tanh();
   y.curvature = -y.slope * t;
   y.value_by_tanh = t / 2;
   y.slope_by_tanh = t * t / 2;

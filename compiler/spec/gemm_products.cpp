@@ -32,25 +32,42 @@ HostTensor gemm_tensor(const Argument& argument, const std::vector<int64_t>& row
   return tensor;
 }
 
-std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,
-                                  const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
-                                  int64_t column) {
-  std::vector<double> operands;
-  for (const GemmOperand& operand : gemm.operands) {
-    const HostValue& value = values[static_cast<size_t>(find_argument(arguments, operand.name))];
-    switch (operand.kind) {
+GemmRows::GemmRows(const GemmInterface& gemm, const HostTensor& tensor, const GemmProduct& product) : width_(gemm.n) {
+  if (!gemm.b.transposed) {
+    width_ = tensor.shape.back();
+    first_ = tensor.reals.data() + place_in(tensor, product, 0, 0);
+    return;
+  }
+  transposed_.resize(static_cast<size_t>(product.k * width_));
+  for (int64_t column = 0; column < width_; ++column) {
+    for (int64_t i = 0; i < product.k; ++i)
+      transposed_[static_cast<size_t>(i * width_ + column)] = tensor.reals[place_in(tensor, product, column, i)];
+  }
+  first_ = transposed_.data();
+}
+
+GemmOperands::GemmOperands(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values)
+    : gemm_(gemm) {
+  for (const GemmOperand& operand : gemm.operands)
+    values_.push_back(&values[static_cast<size_t>(find_argument(arguments, operand.name))]);
+}
+
+void GemmOperands::read(const GemmProduct& product, int64_t row, int64_t column, std::vector<double>& operands) const {
+  operands.clear();
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const HostValue& value = *values_[i];
+    switch (gemm_.operands[i].kind) {
       case GemmOperandKind::kScalar:
         operands.push_back(value.scalar);
         break;
       case GemmOperandKind::kVector:
-        operands.push_back(value.tensor.reals[static_cast<size_t>(product.sequence * gemm.n + column)]);
+        operands.push_back(value.tensor.reals[static_cast<size_t>(product.sequence * gemm_.n + column)]);
         break;
       case GemmOperandKind::kMatrix:
         operands.push_back(value.tensor.reals[place_in(value.tensor, product, row, column)]);
         break;
     }
   }
-  return operands;
 }
 
 double column_scale(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values) {

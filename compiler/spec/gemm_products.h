@@ -43,10 +43,31 @@ inline double gemm_element(const GemmFactor& factor, const HostTensor& tensor, c
       .reals[factor.transposed ? place_in(tensor, product, column, row) : place_in(tensor, product, row, column)];
 }
 
-// Values that the epilogue reads for an element of the result, in the order of the interface.
-std::vector<double> gemm_operands(const GemmInterface& gemm, const Signature& arguments,
-                                  const std::vector<HostValue>& values, const GemmProduct& product, int64_t row,
-                                  int64_t column);
+// The rows of the matrix that the second factor of a product holds, each in one piece, also where the tensor has the
+// transposed matrix. The tensor must outlive it.
+class GemmRows {
+ public:
+  GemmRows(const GemmInterface& gemm, const HostTensor& tensor, const GemmProduct& product);
+  const double* row(int64_t number) const { return first_ + number * width_; }
+
+ private:
+  int64_t width_;
+  std::vector<double> transposed_;
+  const double* first_;
+};
+
+// Values that the epilogue reads for an element of the result, in the order of the interface. The values of a call must
+// outlive it.
+class GemmOperands {
+ public:
+  GemmOperands(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values);
+  // Writes to `operands`, whose memory an earlier element may have used.
+  void read(const GemmProduct& product, int64_t row, int64_t column, std::vector<double>& operands) const;
+
+ private:
+  const GemmInterface& gemm_;
+  std::vector<const HostValue*> values_;
+};
 
 // Factor of sums of columns, the second result of such a call.
 double column_scale(const GemmInterface& gemm, const Signature& arguments, const std::vector<HostValue>& values);

@@ -7,6 +7,7 @@
 #include "compiler/spec/gemm_products.h"
 #include "compiler/spec/random.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/row_products.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -80,22 +81,21 @@ void GemmReference::compute(const OpSpec& op, Direction direction, const Lengths
   HostTensor& out = value_of("out").tensor;
   const std::vector<int64_t> rows = gemm.per_sequence() ? lengths.rows : std::vector<int64_t>{lengths.total_rows()};
   out = gemm_tensor(arguments[static_cast<size_t>(find_argument(arguments, "out"))], rows);
-  const auto compute_row = [&](const GemmProduct& product, int64_t row) {
-    std::vector<double> sums(static_cast<size_t>(n), 0);
-    for (int64_t i = 0; i < product.k; ++i) {
-      const double factor = gemm_element(gemm.a, a, product, row, i);
-      for (int64_t column = 0; column < n; ++column)
-        sums[static_cast<size_t>(column)] += factor * gemm_element(gemm.b, b, product, i, column);
-    }
+  const GemmOperands operands_of(gemm, arguments, values);
+  const auto compute_row = [&](const GemmProduct& product, const GemmRows& rows_of_b, int64_t row) {
+    std::vector<double> sums(static_cast<size_t>(n), 0), operands;
+    for (int64_t i = 0; i < product.k; ++i)
+      add_multiple(sums.data(), gemm_element(gemm.a, a, product, row, i), rows_of_b.row(i), n);
     for (int64_t column = 0; column < n; ++column) {
-      const std::vector<double> operands = gemm_operands(gemm, arguments, values, product, row, column);
+      operands_of.read(product, row, column, operands);
       out.reals[place_in(out, product, row, column)] =
           epilogue(spec, sums[static_cast<size_t>(column)], column, operands);
     }
   };
   for (const GemmProduct& product : gemm_products(gemm, rows)) {
+    const GemmRows rows_of_b(gemm, b, product);
     parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
-                 [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
+                 [&](int, size_t row) { compute_row(product, rows_of_b, static_cast<int64_t>(row)); });
   }
   if (!gemm.column_sums) return;
   const double scale = column_scale(gemm, arguments, values);

@@ -7,6 +7,7 @@
 #include "compiler/spec/gemm_products.h"
 #include "compiler/spec/gemm_reference.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/running_sums.h"
 #include "compiler/support/parallel.h"
 
 namespace hstujit {
@@ -15,19 +16,6 @@ namespace {
 
 constexpr double kFp32 = 0x1p-24, kTf32 = 0x1p-11;
 constexpr double kArithmetic = 4 * kFp32;  // of an expression of a few operations
-
-// A term of a sum, and the sum so far.
-struct RunningSum {
-  double value = 0, variance = 0, squares = 0, largest = 0;
-
-  void add(double a, double variance_a, double b, double variance_b) {
-    const double term = a * b;
-    value += term;
-    variance += square(a) * variance_b + (square(b) + variance_b) * variance_a;
-    squares += square(term);
-    largest = std::max(largest, square(value));
-  }
-};
 
 }  // namespace
 
@@ -50,40 +38,31 @@ std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op
   } else {
     rows.push_back(a.shape[gemm.sums_rows() == gemm.a.transposed ? 0 : 1]);
   }
-  const double operand = spec.dtype() == DataType::kFp32 && !spec.is_ieee() ? kTf32 : 0;
+  const double operand_unit = spec.dtype() == DataType::kFp32 && !spec.is_ieee() ? kTf32 : 0;
   // Tensor cores cut sums off, which is off by up to two units.
   const double sum_unit = spec.is_ieee() ? kFp32 : 2 * kFp32;
-  HostTensor variances_b{b.shape, std::vector<double>(b.reals.size(), 0), {}};
-  if (operand > 0) {
-    std::transform(b.reals.begin(), b.reals.end(), variances_b.reals.begin(),
-                   [&](double y) { return rounding_variance(y, operand); });
-  }
   const auto result = static_cast<size_t>(find_argument(arguments, "out"));
   HostTensor out = gemm_tensor(arguments[result], rows);
-  const auto compute_row = [&](const GemmProduct& product, int64_t row) {
-    std::vector<RunningSum> sums(static_cast<size_t>(n));
-    for (int64_t i = 0; i < product.k; ++i) {
-      const double x = gemm_element(gemm.a, a, product, row, i), variance_x = rounding_variance(x, operand);
-      for (int64_t column = 0; column < n; ++column) {
-        sums[static_cast<size_t>(column)].add(x, variance_x, gemm_element(gemm.b, b, product, i, column),
-                                              gemm_element(gemm.b, variances_b, product, i, column));
-      }
-    }
+  const GemmOperands operands_of(gemm, arguments, inputs);
+  const auto compute_row = [&](const GemmProduct& product, const GemmRows& rows_of_b, int64_t row) {
+    Sums sums(1, n);
+    for (int64_t i = 0; i < product.k; ++i)
+      sums.add(0, operand(gemm_element(gemm.a, a, product, row, i), operand_unit), rows_of_b.row(i), operand_unit);
+    std::vector<double> operands;
     for (int64_t column = 0; column < n; ++column) {
-      const RunningSum& sum = sums[static_cast<size_t>(column)];
-      const std::vector<double> operands = gemm_operands(gemm, arguments, inputs, product, row, column);
+      const Estimate sum = sums.total(0, column, sum_unit);
+      operands_of.read(product, row, column, operands);
       const auto result_of = [&](double x) { return epilogue(spec, x, column, operands); };
       constexpr double kStep = 0x1p-10;  // linear epilogues have this slope exactly, activations nearly
       const double slope = (result_of(sum.value + kStep) - result_of(sum.value - kStep)) / (2 * kStep);
-      const double of_sum =
-          sum.variance + static_cast<double>(product.k) * square(sum_unit) * (sum.largest + sum.squares);
       out.reals[place_in(out, product, row, column)] =
-          square(slope) * of_sum + square(kArithmetic) * (square(slope * sum.value) + square(result_of(0)));
+          square(slope) * sum.variance + square(kArithmetic) * (square(slope * sum.value) + square(result_of(0)));
     }
   };
   for (const GemmProduct& product : gemm_products(gemm, rows)) {
+    const GemmRows rows_of_b(gemm, b, product);
     parallel_for(static_cast<size_t>(product.m), threads_for(product.m, 1),
-                 [&](int, size_t row) { compute_row(product, static_cast<int64_t>(row)); });
+                 [&](int, size_t row) { compute_row(product, rows_of_b, static_cast<int64_t>(row)); });
   }
   std::vector<std::vector<double>> variances(arguments.size());
   variances[result] = std::move(out.reals);
@@ -91,10 +70,10 @@ std::vector<std::vector<double>> GemmReference::error_variances(const OpSpec& op
   // Terms are not rounded, whatever precision products have.
   const double scale = column_scale(gemm, arguments, inputs);
   const auto of_sum = [scale](const std::vector<double>& terms) {
-    RunningSum sum;
-    for (const double term : terms) sum.add(term, 0, 1, 0);
-    return square(scale) * (static_cast<double>(terms.size()) * square(kFp32) * (sum.largest + sum.squares) +
-                            square(kArithmetic * sum.value));
+    Sum sum;
+    for (const double term : terms) sum.add(term, 0);
+    const Estimate total = sum.total(kFp32);
+    return square(scale) * (total.variance + square(kArithmetic * total.value));
   };
   variances[static_cast<size_t>(find_argument(arguments, gemm.column_sums->name))] =
       sums_of_columns(gemm, arguments, inputs, rows, of_sum).reals;

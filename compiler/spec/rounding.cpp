@@ -116,13 +116,6 @@ double unit_roundoff(DataType type) {
   return 0;
 }
 
-double rounding_variance(double value, double unit) {
-  // The power of two that the unit in the last place goes by: the value without its mantissa.
-  const uint64_t exponent = std::bit_cast<uint64_t>(value) & 0x7ff0000000000000;
-  const double half = std::bit_cast<double>(exponent) * unit;
-  return half * half / 3;
-}
-
 uint16_t to_bf16_bits(double value) {
   if (std::isnan(value)) return static_cast<uint16_t>(0x7fc0 | (std::signbit(value) ? 0x8000 : 0));
   // Every bf16 value is an fp32 value whose low half is zero.

@@ -1,6 +1,7 @@
 // Exact rounding of float64 to the data types, and dense tensors as the bytes that a device or a kernel sees.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,7 +26,12 @@ double unit_roundoff(DataType type);
 
 // The variance of the error of `value` rounded to nearest with this unit roundoff, where the error is anything within
 // half a unit in the last place to either side, all as likely.
-double rounding_variance(double value, double unit);
+inline double rounding_variance(double value, double unit) {
+  // The power of two that the unit in the last place goes by: the value without its mantissa.
+  const uint64_t exponent = std::bit_cast<uint64_t>(value) & 0x7ff0000000000000;
+  const double half = std::bit_cast<double>(exponent) * unit;
+  return half * half / 3;
+}
 
 constexpr double square(double value) { return value * value; }
 

@@ -9,6 +9,7 @@
 
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
 #include "compiler/spec/rounding.h"
+#include "compiler/spec/running_sums.h"
 
 namespace hstujit {
 
@@ -43,69 +44,24 @@ inline Units units_of(const HstuAttentionParams& params) {
   return units;
 }
 
-struct Estimate {
-  double value = 0;
-  double variance = 0;
-};
-
-inline Estimate operator*(const Estimate& a, const Estimate& b) {
-  return {a.value * b.value, square(a.value) * b.variance + (square(b.value) + b.variance) * a.variance};
-}
-
-inline Estimate operand(double value, const Units& units) { return {value, rounding_variance(value, units.operand)}; }
-
 inline Estimate scaled(const Estimate& a, double factor) { return {a.value * factor, a.variance * square(factor)}; }
 
-// Terms with independent errors, added up in fp32. A running sum is taken to be as large as the largest one in the
-// order of the terms, or in another order as a sum of so many terms of random sign.
-class Sum {
- public:
-  void add(double term, double variance) {
-    value_ += term;
-    variance_ += variance;
-    squares_ += square(term);
-    largest_ = std::max(largest_, square(value_));
-    ++terms_;
+// Variances of a row of sums, which are an output.
+inline void write(const Sums& sums, int64_t row, int64_t width, double* to, const Units& units) {
+  for (int64_t d = 0; d < width; ++d) {
+    const Estimate sum = sums.total(row, d, units.sum);
+    to[d] = sum.variance + square(units.arithmetic * sum.value);
   }
-  void add(const Estimate& term) { add(term.value, term.variance); }
-  Estimate total(double unit) const {
-    return {value_, variance_ + static_cast<double>(terms_) * square(unit) * (largest_ + squares_)};
-  }
-
- private:
-  double value_ = 0, variance_ = 0, squares_ = 0, largest_ = 0;
-  int64_t terms_ = 0;
-};
-
-// The sums of a matrix whose rows are added to.
-class Sums {
- public:
-  Sums(int64_t rows, int64_t width) : width_(width), sums_(static_cast<size_t>(rows * width)) {}
-
-  // weight * from, a row of an operand.
-  void add(int64_t row, const Estimate& weight, const double* from, const Units& units) {
-    Sum* const sums = sums_.data() + row * width_;
-    for (int64_t d = 0; d < width_; ++d) {
-      sums[d].add(weight * operand(from[d], units));
-    }
-  }
-  void write(int64_t row, double* to, const Units& units) const {
-    for (int64_t d = 0; d < width_; ++d) {
-      const Estimate sum = sums_[static_cast<size_t>(row * width_ + d)].total(units.sum);
-      to[d] = sum.variance + square(units.arithmetic * sum.value);
-    }
-  }
-
- private:
-  int64_t width_;
-  std::vector<Sum> sums_;
-};
+}
 
 inline Estimate dot(const double* a, const double* b, int64_t width, double first, const Units& units) {
   Sum sum;
   sum.add(first, 0);
   for (int64_t d = 0; d < width; ++d) {
-    sum.add(operand(a[d], units) * operand(b[d], units));
+    if (units.operand == 0)  // as of most instances: terms have no error, and half of the operations go
+      sum.add(a[d] * b[d], 0);
+    else
+      sum.add(operand(a[d], units.operand) * operand(b[d], units.operand));
   }
   return sum.total(units.sum);
 }

@@ -22,9 +22,10 @@ void forward_variances(const AttentionCall& x, const Variances& y, const Units& 
       const Estimate s = errors.score(x.q + x.place(query, head, attn_dim),
                                       x.k + x.place(rows.first + j, head, attn_dim), x.bias(rows.b, head, i, j));
       const Estimate weight = errors.scored(s, x.pair(rows, head, i, j)).value;
-      out.add(0, errors.stored(weight, x.factor(query) * kept), x.v + x.place(rows.first + j, head, hidden_dim), units);
+      out.add(0, errors.stored(weight, x.factor(query) * kept), x.v + x.place(rows.first + j, head, hidden_dim),
+              units.operand);
     }
-    out.write(0, y.out + x.place(query, head, hidden_dim), units);
+    write(out, 0, hidden_dim, y.out + x.place(query, head, hidden_dim), units);
   }
 }
 
@@ -52,9 +53,9 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
       const auto [weight, derivative] = errors.scored(s, pair);
       const Estimate ds = errors.slope(dp, derivative);
       const Estimate stored = errors.stored(ds, factor);
-      dq.add(0, stored, k, units);
-      dk.add(j, stored, q, units);
-      dv.add(j, errors.stored(weight, factor * kept), dout, units);
+      dq.add(0, stored, k, units.operand);
+      dk.add(j, stored, q, units.operand);
+      dv.add(j, errors.stored(weight, factor * kept), dout, units.operand);
       slopes.add(weight * dp);
       for (const ScoreFormula::Site& site : x.score.sites()) {
         const int64_t element = x.score.element(site, pair);
@@ -68,13 +69,13 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
         y.dbias[x.bias_at(rows.b, head, i, j)] += term.variance + square(units.arithmetic * term.value);
       }
     }
-    dq.write(0, y.dq + x.place(row, head, attn_dim), units);
+    write(dq, 0, attn_dim, y.dq + x.place(row, head, attn_dim), units);
     if (y.slopes != nullptr) y.slopes[x.place(row, head, 1)] = slopes.total(units.sum);
   }
   for (OwnTerms& terms : own) terms.finish();
   for (int64_t j = 0; j < rows.n; ++j) {
-    dk.write(j, y.dk + x.place(rows.first + j, head, attn_dim), units);
-    dv.write(j, y.dv + x.place(rows.first + j, head, hidden_dim), units);
+    write(dk, j, attn_dim, y.dk + x.place(rows.first + j, head, attn_dim), units);
+    write(dv, j, hidden_dim, y.dv + x.place(rows.first + j, head, hidden_dim), units);
   }
 }
 

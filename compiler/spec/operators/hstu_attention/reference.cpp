@@ -7,6 +7,7 @@
 
 #include "compiler/spec/operators/hstu_attention/attention_call.h"
 #include "compiler/spec/operators/hstu_attention/attention_reference.h"
+#include "compiler/spec/row_products.h"
 
 namespace hstujit {
 
@@ -21,16 +22,6 @@ struct Outputs {
 
 // Sequences and heads share the elements of tables.
 void add_shared(double& to, double term) { std::atomic_ref<double>(to).fetch_add(term, std::memory_order_relaxed); }
-
-double dot(const double* a, const double* b, int64_t width) {
-  double sum = 0;
-  for (int64_t d = 0; d < width; ++d) sum += a[d] * b[d];
-  return sum;
-}
-
-void add(double* to, double factor, const double* from, int64_t width) {
-  for (int64_t d = 0; d < width; ++d) to[d] += factor * from[d];
-}
 
 // S of row i of the sequence, which is `q`, and column j.
 double product(const AttentionCall& x, int64_t head, const SequenceRows& rows, const double* q, int64_t i, int64_t j) {
@@ -75,8 +66,8 @@ void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, c
     const SoftmaxRow row(x, head, rows, q, i);
     double* out = y.out + x.place(rows.first_query + r, head, hidden_dim);
     for (size_t c = 0; c < row.columns.size(); ++c)
-      add(out, row.weights[c] * x.kept(rows, head, i, row.columns[c]),
-          x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim);
+      add_multiple(out, row.weights[c] * x.kept(rows, head, i, row.columns[c]),
+                   x.v + x.place(rows.first + row.columns[c], head, hidden_dim), hidden_dim);
   }
 }
 
@@ -100,9 +91,9 @@ void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_
       const double passed_on = row.weights[c] * (dp[c] - mean);
       const ScorePlace pair = x.pair(rows, head, i, j);
       const double ds = passed_on * x.softmax_score.at(row.products[c], pair, FormulaDetail::kSlope).slope;
-      add(y.dq + query, x.alpha * ds, x.k + column, attn_dim);
-      add(y.dk + column, x.alpha * ds, x.q + query, attn_dim);
-      add(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c] * kept[c], dout, hidden_dim);
+      add_multiple(y.dq + query, x.alpha * ds, x.k + column, attn_dim);
+      add_multiple(y.dk + column, x.alpha * ds, x.q + query, attn_dim);
+      add_multiple(y.dv + x.place(rows.first + j, head, hidden_dim), row.weights[c] * kept[c], dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       add_to_operands(y, x.softmax_score, row.products[c], pair, passed_on);
     }
@@ -121,7 +112,7 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
       if (kept == 0 || !x.valid(rows, head, i, j)) continue;
       const double s = product(x, head, rows, q, i, j);
       const double weight = x.score.value(s, x.pair(rows, head, i, j)) * x.factor(rows.first_query + r) * kept;
-      add(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
+      add_multiple(out, weight, x.v + x.place(rows.first + j, head, hidden_dim), hidden_dim);
     }
   }
 }
@@ -145,9 +136,9 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       const ScorePlace pair = x.pair(rows, head, i, j);
       const FormulaPoint score = x.score.at(s, pair, FormulaDetail::kSlope);
       const double ds = dp * score.slope * factor;
-      add(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
-      add(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
-      add(y.dv + value, score.value * factor * kept, dout, hidden_dim);
+      add_multiple(y.dq + row, x.alpha * ds, x.k + column, attn_dim);
+      add_multiple(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
+      add_multiple(y.dv + value, score.value * factor * kept, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
       if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
       add_to_operands(y, x.score, s, pair, dp * factor);

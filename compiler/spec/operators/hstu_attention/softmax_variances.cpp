@@ -69,11 +69,11 @@ void softmax_forward_variances(const AttentionCall& x, const Variances& y, const
     std::vector<double> mean(static_cast<size_t>(hidden_dim));
     for (size_t c = 0; c < row.columns.size(); ++c) {
       const double kept = row.kept[c];
-      out.add(0, scaled(errors.softmax_weight(row.weights[c], row.sum.value), kept), v(c), units);
+      out.add(0, scaled(errors.softmax_weight(row.weights[c], row.sum.value), kept), v(c), units.operand);
       for (int64_t d = 0; d < hidden_dim; ++d) mean[static_cast<size_t>(d)] += row.weights[c] * kept * v(c)[d];
     }
     double* const to = y.out + x.place(query, head, hidden_dim);
-    out.write(0, to, units);
+    write(out, 0, hidden_dim, to, units);
     for (int64_t d = 0; d < hidden_dim; ++d) {
       const double value = mean[static_cast<size_t>(d)];
       for (size_t c = 0; c < row.columns.size(); ++c)
@@ -120,12 +120,12 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
       const Estimate own = {row.dp[c].value - mean.value,
                             row.dp[c].variance + square(units.arithmetic * row.dp[c].value)};
       const Estimate ds = errors.slope(own * row.slopes[c], weight);
-      dq.add(0, errors.stored(ds, 1), k, units);
+      dq.add(0, errors.stored(ds, 1), k, units.operand);
       // Rows are independent of one another in sums of columns.
       const Estimate of_row = {own.value, own.variance + mean.variance};
       const Estimate by_row = {weight.value, weight.variance + square(weight.value) * logarithm};
-      dk.add(j, errors.stored(errors.slope(of_row * row.slopes[c], by_row), 1), q, units);
-      dv.add(j, errors.stored(by_row, row.kept[c]), dout, units);
+      dk.add(j, errors.stored(errors.slope(of_row * row.slopes[c], by_row), 1), q, units.operand);
+      dv.add(j, errors.stored(by_row, row.kept[c]), dout, units.operand);
       for (int64_t d = 0; d < attn_dim; ++d) {
         by_mean[static_cast<size_t>(d)] += x.alpha * row.weights[c] * row.slopes[c].value * k[d];
         value[static_cast<size_t>(d)] += ds.value * k[d];
@@ -151,7 +151,7 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
                                                                                 square(error.by_logarithm) * logarithm);
     }
     double* const to = y.dq + x.place(query, head, attn_dim);
-    dq.write(0, to, units);
+    write(dq, 0, attn_dim, to, units);
     for (int64_t d = 0; d < attn_dim; ++d) {
       to[d] +=
           square(by_mean[static_cast<size_t>(d)]) * mean.variance + square(value[static_cast<size_t>(d)]) * logarithm;
@@ -159,8 +159,8 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
   }
   for (OwnTerms& terms : operands) terms.finish();
   for (int64_t j = 0; j < rows.n; ++j) {
-    dk.write(j, y.dk + x.place(rows.first + j, head, attn_dim), units);
-    dv.write(j, y.dv + x.place(rows.first + j, head, hidden_dim), units);
+    write(dk, j, attn_dim, y.dk + x.place(rows.first + j, head, attn_dim), units);
+    write(dv, j, hidden_dim, y.dv + x.place(rows.first + j, head, hidden_dim), units);
   }
 }
 
