@@ -10,8 +10,8 @@ add_custom_command(
   OUTPUT ${stubs}/__init__.pyi ${stubs}/operators.pyi
   COMMAND ${CMAKE_COMMAND} -E make_directory ${stubs}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/python PYTHONDONTWRITEBYTECODE=1
-          LD_LIBRARY_PATH=$<TARGET_FILE_DIR:hstujit> ${Python_EXECUTABLE} -S -m hstujit._stubs ${stubs}
-  DEPENDS hstujit ${modules}
+          LD_LIBRARY_PATH=$<TARGET_FILE_DIR:hstujit> ${Python_EXECUTABLE} -S ${PROJECT_SOURCE_DIR}/tools/python_stubs.py ${stubs}
+  DEPENDS hstujit ${modules} ${PROJECT_SOURCE_DIR}/tools/python_stubs.py
   COMMENT "Type stubs of the Python package"
   VERBATIM)
 add_custom_target(hstujit_stubs DEPENDS ${stubs}/__init__.pyi ${stubs}/operators.pyi)

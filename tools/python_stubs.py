@@ -1,6 +1,8 @@
-"""Type stubs of the operators, for editors and type checkers: ``python -m hstujit._stubs FOLDER``.
+#!/usr/bin/env python3
+"""Type stubs of the operators, for editors and type checkers: tools/python_stubs.py FOLDER
 
-The operators are made when they are asked for, so a checker cannot see them. A wheel has these files.
+The operators are made when they are asked for, so a checker cannot see them. Installations have these files. The
+package is the one that Python finds, and its library describes the operators.
 """
 
 from __future__ import annotations
@@ -12,10 +14,9 @@ import textwrap
 from typing import Any
 
 import hstujit
+from hstujit.operators import names as operator_names
 
-from .operators import names as operator_names
-
-_HEAD = '''"""Written by hstujit._stubs from the operators of hstu-jit {version}."""
+_HEAD = '''"""Written by tools/python_stubs.py from the operators of hstu-jit {version}."""
 
 from typing import TypeVar
 

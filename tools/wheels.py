@@ -156,7 +156,7 @@ def stubs(prefix):
                    "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory() as folder:
         # -S: no package of this Python, nor an editable installation, comes before that of the clone.
-        command = [sys.executable, "-S", "-m", "hstujit._stubs", folder]
+        command = [sys.executable, "-S", str(ROOT / "tools" / "python_stubs.py"), folder]
         made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise Mistake(f"{' '.join(command)} failed: {made.stderr.strip()}")

@@ -73,7 +73,9 @@ def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
     # PyTorch exports the memory of such a view as it is, and refuses that of a conjugate one itself.
     if getattr(array, "is_neg", bool)():
         raise InvalidArgumentError(f"{name} has the negative bit of PyTorch; it must have none: Tensor.resolve_neg()")
-    if _is_masked(array):
+    # Exchanged memory does not say which elements of a masked array do not count.
+    numpy_ma = sys.modules.get("numpy.ma")
+    if numpy_ma is not None and isinstance(array, numpy_ma.MaskedArray):
         raise InvalidArgumentError(
             f"{name} is a masked array, and DLPack knows of no mask; pass what MaskedArray.filled() gives"
         )
@@ -85,12 +87,6 @@ def _capsule_of(name: str, array: Any, stream: int | None) -> Any:
             return export(**options)
     except Exception as error:  # whatever the array's class raises
         raise _not_exchanged(name, error) from error
-
-
-def _is_masked(array: Any) -> bool:
-    """Whether some of the elements do not count, which nothing in the exchanged memory says."""
-    numpy_ma = sys.modules.get("numpy.ma")  # of whoever has made one
-    return numpy_ma is not None and isinstance(array, numpy_ma.MaskedArray)
 
 
 def _not_exchanged(name: str, error: Exception) -> Exception:

@@ -53,7 +53,8 @@ class Given:
             given(name.encode(), _TENSOR, value(tensor=ctypes.addressof(tensor)))
             for name, tensor in self.tensors.items()
         ]
-        entries += [given(name.encode(), _REAL if interface.is_real(name) else _INTEGER) for name in self.numbers]
+        real = {argument.name for argument in interface.inputs if argument.kind == "float"}
+        entries += [given(name.encode(), _REAL if name in real else _INTEGER) for name in self.numbers]
         entries += [given(name.encode(), _INTEGER) for name in self.rows]
         entries += [_keyword(name, value) for name, value in self.keywords.items()]
         return (given * len(entries))(*entries)

@@ -16,7 +16,7 @@ from ._library import check, library
 from ._words import cut, did_you_mean, shown
 from .context import Context, context_of
 from .errors import InvalidArgumentError
-from .op import check_writable, set_number, workspace_size
+from .op import check_writable, number_of_kind, set_number, workspace_size
 from .signature import Argument
 
 _DECLARED = "declared"  # arrays, by names that a text declares
@@ -88,7 +88,7 @@ class _Call:
             if argument.name in tensors:
                 value.tensor = tensors[argument.name].address
             elif argument.name in numbers:
-                set_number(value, argument.name, argument.kind, numbers[argument.name])
+                set_number(value, argument.kind, numbers[argument.name])
         arrays = self.out
         if outputs is None:
             rows = (self.read_rows(symbol, tensors) for symbol in call.given_symbols)
@@ -145,13 +145,8 @@ def _new_output(like: Any, shape: tuple[int, ...], argument: Argument, elements:
 
 def _numbers(described: Interface, inputs: dict[str, Any]) -> dict[str, Any]:
     """Numbers as the library reads them: their errors name the argument before a shape follows from one."""
-    numbers = {}
-    for argument in described.inputs:
-        if not argument.is_tensor and argument.name in inputs:
-            value = _structs.Value()
-            set_number(value, argument.name, argument.kind, inputs[argument.name])
-            numbers[argument.name] = value.real if argument.kind == "float" else value.integer
-    return numbers
+    given = [argument for argument in described.inputs if not argument.is_tensor and argument.name in inputs]
+    return {argument.name: number_of_kind(argument.name, argument.kind, inputs[argument.name]) for argument in given}
 
 
 def signature_of(described: Interface) -> inspect.Signature:

@@ -71,8 +71,7 @@ class Interface:
         forms: parameters that say which shape the argument of the same name has, such as attn_scale.
         sizes: parameters that are the size of an axis: the axes, of which the first counts that is given.
         dtypes: parameters that are data types: the arguments that have it, of which the first that is given counts.
-        alignment: the parameter that addresses and strides are multiples of, "" where there is none.
-        parameters: all others.
+        parameters: all others but the one that addresses and strides are multiples of.
         declares: the parameter whose text declares inputs beside these; "" where there is none.
         rows: symbols of outputs that no input determines, and the keyword that does.
         passed_on: of backward: inputs of forward whose gradients it does not return.
@@ -102,7 +101,6 @@ class Interface:
         self.forms: Mapping[str, Any] = call["forms"]
         self.sizes: Mapping[str, list[dict[str, Any]]] = call["sizes"]
         self.dtypes: Mapping[str, list[str]] = call["dtypes"]
-        self.alignment: str = call.get("alignment", "")
         self.parameters = tuple(Parameter.of(name, allowed[name]) for name in call["keywords"])
         self.declares: str = call.get("declares", "")
         self.rows = tuple((rows["symbol"], rows["keyword"]) for rows in call["rows"])
@@ -122,9 +120,6 @@ class Interface:
     def decisive_axes(self) -> tuple[tuple[str, int], ...]:
         """Axes of inputs whose sizes are parameters."""
         return tuple(dict.fromkeys((axis["argument"], axis["axis"]) for axes in self.sizes.values() for axis in axes))
-
-    def is_real(self, name: str) -> bool:
-        return any(argument.name == name and argument.kind == "float" for argument in self.inputs)
 
     def shape_text(self, argument: Argument) -> str:
         """The shape of an argument; of its forms, the one of fewer axes first."""

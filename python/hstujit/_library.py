@@ -130,13 +130,6 @@ def path() -> pathlib.Path:
     return _file_of(library.hstujit_version)
 
 
-def _where_the_host_backend_is() -> str:
-    """The commands of docs/python.md and docs/deployment.md. No index of packages has it."""
-    if (PREFIX / "lib" / SONAME).exists():
-        return "it is a second wheel of the same build: pip install build/wheel/hstujit_host-*.whl"
-    return "it is the component host of the same build: cmake --install build/release --strip --component host"
-
-
 def error_of(status: int, sentence: str | None = None) -> errors.Error:
     """The exception of a status, with the sentence and the fields of this thread's last failure."""
     last = library.hstujit_last_error().decode(errors="replace")
@@ -144,8 +137,10 @@ def error_of(status: int, sentence: str | None = None) -> errors.Error:
     library.hstujit_last_error_fields(ctypes.byref(fields))
     is_last = sentence is None or sentence == last
     sentence = last if sentence is None else sentence
-    if "libhstujit_host.so" in sentence:
-        sentence += f"; {_where_the_host_backend_is()}"
+    if "libhstujit_host.so" in sentence:  # which no index of packages has
+        wheel = "a second wheel of the same build: pip install build/wheel/hstujit_host-*.whl"
+        component = "the component host of the same build: cmake --install build/release --strip --component host"
+        sentence += f"; it is {wheel if (PREFIX / 'lib' / SONAME).exists() else component}"
     kind = errors.BY_STATUS.get(status, errors.Error)
     # So begins every sentence about it, behind the instance that it is of.
     if kind is errors.NoCompilerError and re.search("(^|: )the host backend ", sentence):

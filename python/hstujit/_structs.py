@@ -26,10 +26,6 @@ ADDRESS = ctypes.c_uint64
 _INT, _STRING, _POINTER, _SIZES = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)
 
 
-def is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .errors import InvalidArgumentError
+
 _MOST, _MOST_OF_TEXT = 100, 500  # letters of a value; the latter as in compiler/support/text.h
+
+
+def check_type(argument: str, value: Any, types: type | tuple[type, ...], wanted: str) -> None:
+    """Refuses an argument of another type."""
+    if not isinstance(value, types):
+        raise InvalidArgumentError(f"{argument} is {shown(value)}; it must be {wanted}")
 
 
 def either(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from . import _structs
 from ._interrupt import Progress, interruptible
 from ._library import json_of, library
 from .config import Config
-from .context import Context, context_of, handle_of
+from .context import Context, context_of
 
 Shard = tuple[int, int]
 Path = str | os.PathLike[str]
@@ -24,7 +24,7 @@ Source = Config | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 def _call(function: Any, config: Source, context: Context | None, **options: Any) -> Any:
     config = config if isinstance(config, Config) else Config(config)
     run_options = _structs.RunOptions(**options)
-    return json_of(function, handle_of(context), config._handle, ctypes.byref(run_options))
+    return json_of(function, context_of(context)._handle, config._handle, ctypes.byref(run_options))
 
 
 def _call_until_interrupted(

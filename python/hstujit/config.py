@@ -10,9 +10,9 @@ from typing import Any
 
 from . import _structs
 from ._library import Owner, created, json_of, library
-from ._structs import is_integer, is_number
-from ._words import shown
-from .errors import Error, InvalidArgumentError, InvalidConfigError
+from ._structs import as_integer, as_real
+from ._words import check_type, shown
+from .errors import Error, InvalidConfigError
 
 _ORIGIN = "config"  # of a config that is no file
 
@@ -36,13 +36,13 @@ class Config(Owner, destroy=library.hstujit_config_destroy):
                     error.args = (f"{error}; a config that is a text is Config.parse(text)",)
                 raise
             return
-        if not isinstance(source, (Mapping, Sequence)):
-            raise InvalidArgumentError(f"config is {shown(source)}; it must be a path, a dict, or a list of instances")
+        check_type("config", source, (Mapping, Sequence), "a path, a dict, or a list of instances")
         text = json_text(source, "config", InvalidConfigError)
         try:
             self._handle = created(library.hstujit_config_parse, text, _ORIGIN.encode())
         except InvalidConfigError as error:
-            error.args = (_without_places(str(error)),)
+            # Nobody has seen a line of the text that stands for a dict.
+            error.args = (re.sub(rf"^{_ORIGIN}:(\d+:\d+:)? ", "", str(error), flags=re.M),)
             raise
 
     @classmethod
@@ -75,18 +75,12 @@ def json_text(value: Any, what: str, wrong: type[Error]) -> bytes:
 
 
 def _json_number(value: Any) -> Any:
-    if is_integer(value):
-        return int(value)
-    if is_number(value):
-        return float(value)
+    for convert in (as_integer, as_real):
+        if (number := convert(value)) is not None:
+            return number
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{shown(value)} is none of a number, a text, True, False, None, a list and a dict")
-
-
-def _without_places(sentences: str) -> str:
-    """Of the text that stands for a dict nobody has seen a line."""
-    return re.sub(rf"^{_ORIGIN}:(\d+:\d+:)? ", "", sentences, flags=re.M)
 
 
 def config_schema() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _structs
 from ._library import Owner, created, json_of, library, text_of
-from ._words import not_allowed, shown
+from ._words import check_type, not_allowed, shown
 from .errors import InvalidArgumentError
 
 Log = Callable[[str, str], None]
@@ -107,27 +107,17 @@ def default_context() -> Context:
 def set_default_context(context: Context) -> None:
     """Calls that name no context use this one from now on."""
     global _default
-    if not isinstance(context, Context):
-        raise InvalidArgumentError(f"context is {shown(context)}; it must be a hstujit.Context")
+    check_type("context", context, Context, "a hstujit.Context")
     with _default_lock:
         _default = context
     for changed in on_default_changed:
         changed()
 
 
-def handle_of(context: Context | None) -> ctypes.c_void_p:
-    return context_of(context)._handle
-
-
 def context_of(context: Context | None) -> Context:
     """The one that a call names, else the default one."""
-    check_context(context)
+    check_type("context", context, (Context, type(None)), "a hstujit.Context, or None")
     return context or default_context()
-
-
-def check_context(context: Any) -> None:
-    if context is not None and not isinstance(context, Context):
-        raise InvalidArgumentError(f"context is {shown(context)}; it must be a hstujit.Context, or None")
 
 
 __all__ = ["Context", "default_context", "set_default_context"]

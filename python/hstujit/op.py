@@ -11,7 +11,7 @@ from typing import Any
 from . import _structs
 from ._arrays import CUDA, Tensor, device_of
 from ._library import Owner, check, created, json_of, library
-from ._words import cut, did_you_mean, shown
+from ._words import check_type, cut, did_you_mean
 from .config import Config, json_text
 from .context import Context, context_of
 from .errors import InvalidArgumentError
@@ -42,8 +42,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         context: Context | None = None,
         deterministic: bool = False,
     ) -> None:
-        if not isinstance(instance, Mapping):
-            raise InvalidArgumentError(f"instance is {shown(instance)}; it must be a dict of an operator's parameters")
+        check_type("instance", instance, Mapping, "a dict of an operator's parameters")
         text = json_text(instance, "instance", InvalidArgumentError)
         handle, *where = self._where(context, direction, backend)
         options = _structs.OpOptions(direction=where[0], backend=where[1], deterministic=bool(deterministic))
@@ -60,8 +59,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
         context: Context | None = None,
     ) -> Op:
         """The instance ``name`` of a config, whose ``tuning`` holds for it."""
-        if not isinstance(config, Config):
-            raise InvalidArgumentError(f"config is {shown(config)}; it must be a hstujit.Config")
+        check_type("config", config, Config, "a hstujit.Config")
         op = cls.__new__(cls)
         handle, *where = op._where(context, direction, backend)
         op._handle = created(library.hstujit_op_from_config, handle, config._handle, _structs.encode(name), *where)
@@ -145,7 +143,7 @@ class Op(Owner, destroy=library.hstujit_op_destroy):
                 tensors.append(tensor)
                 value.tensor = tensor.address
             else:
-                set_number(value, argument.name, argument.kind, given)
+                set_number(value, argument.kind, number_of_kind(argument.name, argument.kind, given))
         return values, tensors
 
 
@@ -160,11 +158,12 @@ def check_writable(argument: Argument, tensor: Tensor) -> None:
         raise InvalidArgumentError(f"{argument.name} is read-only; an output must be writable")
 
 
-def set_number(value: _structs.Value, name: str, kind: str, given: Any) -> None:
-    if kind == "float":
-        value.real = _structs.real_of(name, given)
-    else:
-        value.integer = _structs.integer_of(name, ctypes.c_int64, given)
+def number_of_kind(name: str, kind: str, given: Any) -> float | int:
+    return _structs.real_of(name, given) if kind == "float" else _structs.integer_of(name, ctypes.c_int64, given)
+
+
+def set_number(value: _structs.Value, kind: str, number: float | int) -> None:
+    setattr(value, "real" if kind == "float" else "integer", number)
 
 
 def _dlpack_stream(name: str, array: Any, stream: int | None) -> int | None:

@@ -58,13 +58,9 @@ std::int64_t last_of(const DLTensor& offsets, AtenTensorHandle handle) {
   HSTUJIT_CALL_TORCH(aoti_torch__reinterpret_tensor, handle, 0, nullptr, nullptr, (count - 1) * offsets.strides[0],
                      &view);
   const OwnedTensor last(view);
-  std::int32_t small = 0;
   std::int64_t value = 0;
-  if (offsets.dtype.bits == 32)
-    HSTUJIT_CALL_TORCH(aoti_torch_item_int32, view, &small);
-  else
-    HSTUJIT_CALL_TORCH(aoti_torch_item_int64, view, &value);
-  return offsets.dtype.bits == 32 ? small : value;
+  HSTUJIT_CALL_TORCH(aoti_torch_item_int64, view, &value);  // converts an int32
+  return value;
 }
 
 // How many places an axis takes: rows are padded to a multiple of `row_elements`, and a size of 0 counts as 1.

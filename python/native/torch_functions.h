@@ -67,7 +67,6 @@ using StableIValue = std::uint64_t;
   X(aoti_torch__reinterpret_tensor,                                                                                \
     (AtenTensorHandle, std::int64_t, const std::int64_t*, const std::int64_t*, std::int64_t, AtenTensorHandle*))   \
   X(aoti_torch_copy_, (AtenTensorHandle, AtenTensorHandle, std::int32_t))                                          \
-  X(aoti_torch_item_int32, (AtenTensorHandle, std::int32_t*))                                                      \
   X(aoti_torch_item_int64, (AtenTensorHandle, std::int64_t*))                                                      \
   X(aoti_torch_delete_tensor_object, (AtenTensorHandle))                                                           \
   X(torch_string_length, (StringHandle, std::size_t*))                                                             \

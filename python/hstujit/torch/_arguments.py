@@ -32,24 +32,6 @@ def fp32_precision() -> str:
 fp32_precision._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def padded_rows(dense: torch.Tensor) -> torch.Tensor:
-    """(B, max_len, D) as (B * max_len, D)."""
-    if dense.dim() != 3:
-        raise InvalidArgumentError(f"dense has shape {tuple(dense.shape)}; it must be (B, max_len, D)")
-    return dense.flatten(0, 1)
-
-
-def delta_len_of(delta_q: torch.Tensor, seq_offsets: torch.Tensor) -> int:
-    """New rows of each sequence; 1 of no sequences, which have any."""
-    batch = seq_offsets.shape[0] - 1
-    return delta_q.shape[0] // batch if batch > 0 else 1
-
-
-def check_heads(x: torch.Tensor, num_heads: int, linear_dim: int) -> None:
-    if num_heads > 0 and linear_dim not in (-1, x.shape[-1] // num_heads):
-        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[-1] // num_heads}, D / num_heads")
-
-
 def like_offsets(counts: torch.Tensor | None, offsets: torch.Tensor, name: str = "num_targets") -> torch.Tensor | None:
     return None if counts is None else integers_as(name, counts, offsets.dtype)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._words import shown
+from .._words import check_type, shown
 from ..errors import InvalidArgumentError
 from ._arguments import contexts_of, dropout_of, fp32_precision, integers_as, like_offsets
 from ._operands import Facts, Operand, Reads, declared, declared_facts, facts_of
@@ -64,8 +64,7 @@ def scores_of(score: Any, softmax_score: Any, all_softmax: bool) -> tuple[Any, A
 
 def texts_of(operands: str, *functions: str | Function | None) -> tuple[str | None, ...]:
     """The texts of a mask, a score and a softmax_score, which read what ``operands`` declares, and no other tensors."""
-    if not isinstance(operands, str):
-        raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a text, such as 'ts: row(int64)'")
+    check_type("operands", operands, str, "a text, such as 'ts: row(int64)'")
     return _constant_texts(tuple(declared_facts(operands)), *functions)[0]
 
 
@@ -131,9 +130,9 @@ def attention(
         raise InvalidArgumentError(f"q {found}; it must be a tensor (L, heads, attn_dim)")
     if isinstance(alpha, torch.Tensor) and alpha.requires_grad:
         raise InvalidArgumentError("alpha requires a gradient, which it has none of; multiply q by it instead")
-    if operands is not None and not isinstance(operands, Mapping):
-        raise InvalidArgumentError(f"operands is {shown(operands)}; it must be a mapping from names to tensors")
-    named = dict(operands or {})
+    named = {} if operands is None else operands
+    check_type("operands", named, Mapping, "a mapping from names to tensors")
+    named = dict(named)
     functions = mask, *scores_of(score, softmax_score, parameters.get("num_softmax_heads") == q.shape[1])
     if named and functions == (None, None, None):
         raise InvalidArgumentError(f"operands has {', '.join(named)}, and there is no score that reads them")

@@ -35,10 +35,6 @@ def calling(operator: str, **names: str) -> Callable[[Function], Function]:
     return calling_as(Calling(operator, names))
 
 
-def calling_of(function: Callable[..., Any]) -> Calling:
-    return function.calling  # type: ignore[attr-defined]
-
-
 def calling_as(called: Calling) -> Callable[[Function], Function]:
     """Decorates such a function. A call with proxies of ``torch.fx`` is a node of its graph (_nodes.py)."""
 
@@ -130,7 +126,7 @@ def in_order(
     made.__module__, made.__doc__ = module, function.__doc__
     made.__annotations__ = {p.name: p.annotation for p in (*positional, *rest)}
     made.__annotations__["return"] = function.__annotations__["return"]
-    called = calling_of(function)
+    called: Calling = function.calling  # type: ignore[attr-defined]
     names = {argument: own.get(argument, argument) for argument in known}
     renamed = {before: after for before, after in names.items() if before != after}
     through = {before: names.get(after, after) for before, after in called.names.items()}

@@ -38,21 +38,17 @@ class Calls:
             self.theirs["other reasons"] += 1
 
 
-@dataclass
-class Kept:
-    """Names of a package's kernels whose calls stay with it. Every replaced function looks here."""
+def falling_back(original: Function, substitute: Substitute, calls: Calls, kept: set[str], host: bool) -> Function:
+    """A function with the original's arguments. It calls the original where ours does not serve the call.
 
-    names: frozenset[str] = frozenset()
-
-
-def falling_back(original: Function, substitute: Substitute, calls: Calls, kept: Kept, host: bool) -> Function:
-    """A function with the original's arguments. It calls the original where ours does not serve the call."""
+    ``kept`` are names of the package's kernels whose calls stay with it, now: every call looks there.
+    """
     if substitute.around:
         return substitute.around(original, calls.count)
 
     def refuses(given: dict[str, Any]) -> str:
         name = getattr(given.get("kernel"), "name", None)
-        reason = f"kernel {name} is kept" if name in kept.names else ""
+        reason = f"kernel {name} is kept" if name in kept else ""
         reason = reason or _without_kernels(given, host) or substitute.refuses(given)
         if torch.compiler.is_compiling():
             return reason or substitute.beyond_limits(given)

@@ -21,13 +21,15 @@ class Kept:
     rows: int | None  # of all sequences; None: not read
 
     @classmethod
-    def of(cls, lengths: torch.Tensor, max_len: int, seq_offsets: torch.Tensor, of_offsets: str) -> Kept:
+    def of(cls, lengths: torch.Tensor | None, max_len: int, seq_offsets: torch.Tensor, of_offsets: str) -> Kept | None:
         """
         Args:
-            lengths: ``kv_caching_lengths`` of a call, which are checked.
+            lengths: ``kv_caching_lengths`` of a call, which are checked. None: nothing is kept.
             max_len: its ``max_kv_caching_len``.
             of_offsets: what a caller knows ``seq_offsets`` as.
         """
+        if lengths is None:
+            return None
         batch = seq_offsets.numel() - 1
         if lengths.shape != (batch,):
             raise InvalidArgumentError(
@@ -53,10 +55,10 @@ def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int,
     if not lengths.numel():
         return max_len, 0
     lengths, rows = lengths.long(), rows.long()
-    are_wrong = ((lengths < 0) | (lengths > rows)).any().long()
-    longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), are_wrong]).tolist()
+    wrong = (lengths < 0) | (lengths > rows)
+    longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), wrong.any().long()]).tolist()
     if is_wrong:
-        index = int(((lengths < 0) | (lengths > rows)).nonzero()[0])
+        index = int(wrong.nonzero()[0])
         raise InvalidArgumentError(
             f"kv_caching_lengths[{index}] is {int(lengths[index])}; it must be from 0 to {int(rows[index])}, the rows "
             "of its sequence"

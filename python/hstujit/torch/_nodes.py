@@ -19,6 +19,7 @@ library = torch.library.Library(NAMESPACE, "DEF")
 
 # Annotations of what is two arguments of a schema.
 _NUMBER_OR_TENSOR = ("int | torch.Tensor | None", "int | torch.Tensor")
+_TENSOR = "_tensor"  # ends the name of the second one
 _UNKNOWN = "Any"  # annotates what has no effect, such as the kernel of a public package
 
 
@@ -45,7 +46,7 @@ class Node:
     def kernel_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def kernel(**arguments: Any) -> Any:
             for name in self.either:
-                tensor = arguments.pop(_of_tensor(name), None)
+                tensor = arguments.pop(name + _TENSOR, None)
                 if tensor is not None:
                     arguments[name] = tensor
                 elif arguments.get(name) is None:  # the function's own default
@@ -63,7 +64,7 @@ class Node:
                 given[name] = float(value)
         for name in self.either:
             if isinstance(given.get(name), (torch.Tensor, torch.fx.Proxy)):
-                given[_of_tensor(name)] = given.pop(name)
+                given[name + _TENSOR] = given.pop(name)
         proxy = next(value for value in arguments.values() if isinstance(value, torch.fx.Proxy))
         return proxy.tracer.create_proxy("call_function", self.packet, (), given)
 
@@ -72,17 +73,13 @@ class Node:
         return parameter is not None and (parameter.default is parameter.empty or value is not parameter.default)
 
 
-def _of_tensor(name: str) -> str:
-    return f"{name}_tensor"
-
-
 def _schema(signature: inspect.Signature) -> str:
     keywords = []
     for parameter in signature.parameters.values():
         keywords.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
         if parameter.annotation in _NUMBER_OR_TENSOR:
             keywords[-1] = keywords[-1].replace(annotation="int | None", default=None)
-            keywords.append(keywords[-1].replace(name=_of_tensor(parameter.name), annotation="torch.Tensor | None"))
+            keywords.append(keywords[-1].replace(name=parameter.name + _TENSOR, annotation="torch.Tensor | None"))
 
     def described() -> None: ...
 

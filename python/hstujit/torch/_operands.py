@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._words import shown
+from .._words import check_type
 from ..errors import InvalidArgumentError
 from ._arguments import integers_as
 from ._nodes import has_proxies
@@ -144,8 +144,7 @@ class Reads:
 
 def facts_of(name: str, value: torch.Tensor | Operand, q: torch.Tensor, rows: Any) -> Facts:
     kind, tensor = (value.kind, value.tensor) if isinstance(value, Operand) else ("", value)
-    if not isinstance(tensor, torch.Tensor):
-        raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
+    check_type(name, tensor, torch.Tensor, "a tensor")
     if name in ("b", "h"):
         raise InvalidArgumentError(f"operands has {name}, by which functions know the sequence or the head; rename it")
     size = tensor.shape[0] if tensor.dim() > 0 else 1
@@ -183,8 +182,7 @@ def declared(
 
 def as_read(name: str, tensor: torch.Tensor) -> torch.Tensor:
     """The tensor as kernels read it: fp64 as fp32, other integers as int64, and one number with an axis."""
-    if not isinstance(tensor, torch.Tensor):
-        raise InvalidArgumentError(f"{name} is {shown(tensor)}; it must be a tensor")
+    check_type(name, tensor, torch.Tensor, "a tensor")
     if tensor.dtype == torch.float64:
         tensor = tensor.float()
     elif tensor.dtype not in NAMES:
@@ -213,9 +211,10 @@ def declared_facts(text: str) -> list[Facts]:
 def in_order(names: Sequence[str], operands: Any) -> list[Any]:
     """The tensors of a call in the order of their declarations. All of them may be one input of a graph of torch.fx."""
     given: Any = {} if operands is None else operands
-    if not isinstance(given, Mapping) and not has_proxies((given,)):
-        raise InvalidArgumentError(f"operands is {shown(given)}; it must be a mapping from names to tensors")
-    if isinstance(given, Mapping) and set(given) != set(names):
+    if has_proxies((given,)):
+        return [given[name] for name in names]
+    check_type("operands", given, Mapping, "a mapping from names to tensors")
+    if set(given) != set(names):
         found, wanted = (", ".join(map(str, some)) or "nothing" for some in (given, names))
         raise InvalidArgumentError(f"operands has {found}; it must have {wanted}, as the layer's config declares")
     return [given[name] for name in names]

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import errors
 from .._words import not_allowed, shown
-from ._fallback import Calls, Kept, falling_back, has_host_backend
+from ._fallback import Calls, falling_back, has_host_backend
 from ._public import PACKAGES, Function, Substitute
 
 
@@ -47,7 +47,7 @@ class _Replacement:
 
 _lock = threading.Lock()
 _active: list[_Replacement] = []
-_kept = {package: Kept() for package in PACKAGES}
+_kept: dict[str, set[str]] = {package: set() for package in PACKAGES}
 
 
 def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()) -> Patched:
@@ -102,7 +102,8 @@ def patch(package: str, keep: str | enum.Enum | Collection[str | enum.Enum] = ()
             raise errors.InvalidArgumentError(not_allowed("keep", kernel, sorted(kernels)))
         _exchange({id(new.original): new.ours for new in made})
         _active.extend(made)
-        _kept[package].names = names
+        _kept[package].intersection_update(names)
+        _kept[package].update(names)
     return replace(report, replaced=tuple(report.calls))
 
 

@@ -15,7 +15,7 @@ import torch
 
 from .._interface import operators
 from . import generative_recommenders, tzrec
-from ._calling import calling_of
+from ._calling import Calling
 from ._limits import Limits
 from ._masks import build_sla_func_tensor, noting
 
@@ -139,7 +139,8 @@ _MOVING = ("concat_2d_jagged", "split_2d_jagged")  # whose functions take intege
 
 
 def _substitute(function: Function) -> Substitute:
-    calling, refuses = calling_of(function), _REFUSALS.get(function.__name__, _nothing)
+    calling: Calling = function.calling  # type: ignore[attr-defined]
+    refuses = _REFUSALS.get(function.__name__, _nothing)
     limits = Limits(calling, inspect.signature(function).parameters, moves=calling.operator in _MOVING)
     if calling.operator == "hstu_compute_output":  # which draws a seed before the operator can refuse anything
         return Substitute(function, lambda given: refuses(given) or limits.refuse(given), limits.refuse)

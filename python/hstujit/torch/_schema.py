@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
+from .._arrays import Tensor
 from .._structs import DLDataType
+from ..errors import InvalidArgumentError
 
 NAMESPACE = "hstujit"
 OPERATORS: Any = getattr(torch.ops, NAMESPACE)
@@ -23,14 +25,6 @@ NAMES = {
     torch.int64: "int64",
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
-_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5}
-_WHOLE = {
-    torch.bool: (6, 8),
-    torch.float8_e4m3fn: (10, 8),
-    torch.float8_e4m3fnuz: (11, 8),
-    torch.float8_e5m2: (12, 8),
-    torch.float8_e5m2fnuz: (13, 8),
-}
 
 
 def operator_of(name: str) -> Any:
@@ -58,9 +52,14 @@ def dtype_name(dtype: torch.dtype) -> str:
     return NAMES.get(dtype, str(dtype).removeprefix("torch."))
 
 
+@functools.cache
 def dlpack_type(dtype: torch.dtype) -> DLDataType:
     """A handle, which the library refuses, for a type that DLPack does not have."""
-    if dtype in _WHOLE:
-        return DLDataType(*_WHOLE[dtype], 1)
-    found = re.fullmatch(r"([a-z]+)(\d+)", str(dtype).removeprefix("torch."))
-    return DLDataType(_CODES[found[1]], int(found[2]), 1) if found and found[1] in _CODES else DLDataType(3, 8, 1)
+    with _disable_current_modes():  # whose tensors have no memory to exchange
+        empty = torch.empty(0, dtype=dtype)
+    try:
+        exchanged = Tensor("empty", empty)
+    except InvalidArgumentError:
+        return DLDataType(3, 8, 1)
+    found = exchanged.dl_tensor.dtype  # in memory that goes with the tensor
+    return DLDataType(found.code, found.bits, found.lanes)

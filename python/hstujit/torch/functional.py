@@ -14,15 +14,12 @@ import torch
 
 from ..errors import InvalidArgumentError
 from ._arguments import (
-    check_heads,
-    delta_len_of,
     dropout_of,
     flat_rows,
     fp32_precision,
     integers_as,
     like_offsets,
     moved_rows,
-    padded_rows,
     rows_to_move,
     targets_of,
     weight_like,
@@ -59,21 +56,16 @@ def hstu_mha(
 ) -> torch.Tensor:
     """Attention of each sequence over itself: ``hstu_attention`` of docs/ops-attention.md.
 
+    Arguments that are not named here are those of :func:`hstujit.torch.attention`.
+
     Args:
-        max_seq_len: no sequence is longer; the divisor of scores where ``scaling_seqlen`` is not above 0.
-        alpha: factor of the dot products.
-        q, k: (L, heads, attn_dim).
-        v: (L, heads, hidden_dim).
-        seq_offsets: (B + 1), int32 or int64.
-        dropout_pr: of the weights that become 0 in training, from 0 to 1, a multiple of 1 / 256.
-        num_targets: (B), targets at the end of each sequence.
+        dropout_pr: its ``dropout_ratio``.
         contextual_seq_len: rows at the beginning of a sequence that see its history; a tensor (B) has the number of
             each, which is ``num_contexts`` of the operator.
         attn_func: (1 or heads, F, L) integers, in place of the other arguments of the mask: row i sees the columns
             ``[0, f[0])``, ``[f[1], f[2])`` and so on, where f is ``attn_func[head, :, i]`` and F is odd.
         attn_scale: (L) or a single number, factors of the rows of P, behind the activation, in place of the scale.
         num_softmax_heads: so many of the first heads have softmax in place of activation and scale.
-        seed: decides what is dropped: a number, or (1) int64. None: drawn by PyTorch's generator of q's device.
 
     Returns:
         (L, heads, hidden_dim).
@@ -115,7 +107,9 @@ def delta_hstu_mha(
     ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence, whose numbers ``attn_func`` has. It has
     no derivative.
     """
-    call = delta_q, k, v, seq_offsets, max_seq_len, delta_len_of(delta_q, seq_offsets), alpha
+    batch = seq_offsets.shape[0] - 1
+    delta_len = delta_q.shape[0] // batch if batch > 0 else 1  # no sequences have any number of new rows
+    call = delta_q, k, v, seq_offsets, max_seq_len, delta_len, alpha
     return _ops.delta_hstu_attention(
         *call,
         scaling_seqlen=scaling_seqlen,
@@ -173,8 +167,8 @@ def hstu_norm_mul_dropout(
         linear_dim: columns of a head: D / num_heads, which -1 stands for.
         seed: decides what is dropped: a number, or (1) int64. None: drawn by PyTorch's generator of x's device.
     """
-    if group_norm:
-        check_heads(x, num_heads, linear_dim)
+    if group_norm and num_heads > 0 and linear_dim not in (-1, x.shape[-1] // num_heads):
+        raise InvalidArgumentError(f"linear_dim is {linear_dim}; it must be {x.shape[-1] // num_heads}, D / num_heads")
     call = x, u, weight_like(weight, x), weight_like(bias, x), eps
     return _ops.hstu_norm_mul_dropout(
         *call,
@@ -201,10 +195,7 @@ def add_positional_embeddings(
     """Rows times alpha, plus the embedding of each one's position. ``seq_lengths`` follow from ``seq_offsets``."""
     table = weight_like(position_embeddings_weight, seq_embeddings)
     call = seq_embeddings, table, alpha, seq_offsets, like_offsets(num_targets, seq_offsets)
-    return _ops.add_positional_embeddings(
-        *call,
-        interleave_targets=interleave_targets and num_targets is not None,
-    )
+    return _ops.add_positional_embeddings(*call, interleave_targets=interleave_targets and num_targets is not None)
 
 
 @calling("add_timestamp_positional_embeddings")
@@ -364,7 +355,9 @@ def dense_to_jagged(dense: torch.Tensor, seq_offsets: torch.Tensor, total_len: i
 
     Without ``total_len``, L is read from the offsets. On a GPU that waits for the stream.
     """
-    return _ops.dense_to_jagged(padded_rows(dense), seq_offsets, dense.shape[1], out_rows=total_len)
+    if dense.dim() != 3:
+        raise InvalidArgumentError(f"dense has shape {tuple(dense.shape)}; it must be (B, max_len, D)")
+    return _ops.dense_to_jagged(dense.flatten(0, 1), seq_offsets, dense.shape[1], out_rows=total_len)
 
 
 __all__ = [

@@ -221,9 +221,6 @@ def hstu_compute_output(
 
 
 __all__ = [
-    "addmm",
-    "hstu_compute_output",
-    "hstu_compute_uqvk",
-    "hstu_preprocess_and_attention",
+    "addmm", "hstu_compute_output", "hstu_compute_uqvk", "hstu_preprocess_and_attention",
     "jagged_dense_bmm_broadcast_add",
-]
+]  # fmt: skip

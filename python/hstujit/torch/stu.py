@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,11 +18,10 @@ from ._arguments import contexts_of, dropout_of, integers_as
 from ._calling import called_as
 from ._kv_cache import Kept
 from ._layer_config import NAMES, Lengths, STULayerConfig, copy_of, instances_of, less_memory_of, parameters_of
-from ._nodes import has_proxies
+from ._nodes import Node, has_proxies
 from ._operands import as_read, declarations_of, in_order
 from ._schema import DECLARED, dtype_name
 from ._schema import OPERATORS as _ops
-from ._traced_layer import node_of
 
 Contexts = int | torch.Tensor | None
 Operands = Mapping[str, torch.Tensor] | None
@@ -125,9 +126,7 @@ class STULayer(torch.nn.Module):
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
             )
-        kept = None
-        if kv_caching_lengths is not None:
-            kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
+        kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
         training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
         outputs = called_as(
             NAMES,
@@ -182,9 +181,7 @@ class STULayer(torch.nn.Module):
         batch = offsets.numel() - 1
         new_rows = delta_x.size(0) // max(batch, 1)
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
-        kept = None
-        if kv_caching_lengths is not None:
-            kept = Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
+        kept = Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
         full_k, full_v, out = called_as(
             _CACHED_NAMES,
             _ops.cached_stu_layer,
@@ -326,3 +323,59 @@ class STUStack(torch.nn.Module):
             for instance in layer.instances(name=f"{name}-{index}", **options):
                 found.setdefault(repr({**instance, "name": ""}), instance)
         return list(found.values())
+
+
+def node_of(layer: STULayer, call: tuple[Any, ...], contexts: Any, operands: list[Any], kv_caching_lengths: Any) -> Any:
+    """The node of a call of ``STULayer.forward`` in a graph of torch.fx, which calls the layer when the graph runs.
+
+    Args:
+        call: the arguments of ``forward`` up to ``num_targets``.
+        operands: in the order of their declarations.
+    """
+    if kv_caching_lengths is not None:
+        raise UnsupportedError(
+            "kv_caching_lengths is given while torch.fx traces, and a graph keeps no cache; it must be None: where the "
+            "layer itself is traced, by concrete_args={'max_kv_caching_len': 0, 'kv_caching_lengths': None}"
+        )
+    arguments = dict(zip(_node.parameters, call))
+    parameters = [getattr(layer, name) for name, _ in layer.named_parameters()]  # proxies
+    arguments["parameters"] = [*parameters, *operands]
+    arguments["config"] = json.dumps(dataclasses.asdict(layer.config))
+    arguments["training"], arguments["contextual_seq_len"] = layer.training, contexts
+    return _node.add(arguments)
+
+
+def stu_layer(
+    x: torch.Tensor,
+    x_lengths: torch.Tensor,
+    x_offsets: torch.Tensor,
+    max_seq_len: int,
+    num_targets: torch.Tensor | None,
+    parameters: list[torch.Tensor],
+    config: str,
+    training: bool,
+    contextual_seq_len: int | torch.Tensor | None = None,
+) -> torch.Tensor:
+    """A call of a layer.
+
+    Args:
+        parameters: in the order of ``STULayer.named_parameters``, and behind them the operands as they are declared.
+        config: the fields of its STULayerConfig, as JSON.
+        training: whether the layer is in train mode.
+    """
+    empty = _layer_without_data(config)
+    layer = copy.copy(empty)
+    layer._parameters = dict(zip(empty._parameters, parameters))  # type: ignore[arg-type]
+    layer.training = training
+    operands = dict(zip(layer.operand_names, parameters[len(empty._parameters) :]))
+    call = x, x_lengths, x_offsets, max_seq_len, num_targets
+    return layer(*call, contextual_seq_len=contextual_seq_len, operands=operands)
+
+
+@functools.lru_cache(maxsize=256)
+def _layer_without_data(config: str) -> STULayer:
+    with torch.device("meta"):
+        return STULayer(STULayerConfig(**json.loads(config)))
+
+
+_node = Node(stu_layer)
