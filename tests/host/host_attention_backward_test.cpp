@@ -9,6 +9,7 @@
 #include "compiler/support/text.h"
 #include "tests/host/attention_cases.h"
 #include "tests/host/host_call.h"
+#include "tests/share.h"
 
 namespace hstujit {
 namespace {
@@ -34,7 +35,7 @@ void expect_agreement(const Json& json, const Lengths& lengths = adversarial_len
 }
 
 TEST(HostAttentionBackward, EveryMaskCombination) {
-  for (const Json& changes : mask_combinations()) expect_agreement(with(base_spec(), changes));
+  for (const Json& changes : share_of(mask_combinations(), 0, 2)) expect_agreement(with(base_spec(), changes));
 }
 
 TEST(HostAttentionBackward, SemiLocalAndFullMasks) {
@@ -48,10 +49,11 @@ TEST(HostAttentionBackward, EveryScore) {
 }
 
 TEST(HostAttentionBackward, HeadsWithSoftmax) {
-  for (const Json& changes : mask_combinations()) {
+  // The other head is one without softmax.
+  for (const Json& changes : share_of(mask_combinations(), 1, 2)) {
     expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 1}}));
   }
-  for (const Json& changes : semi_local_and_full_masks()) {
+  for (const Json& changes : share_of(semi_local_and_full_masks(), 1, 2)) {
     expect_agreement(with(with(base_spec(), changes), {{"num_softmax_heads", 2}}));
   }
   expect_agreement(with(base_spec(), {{"num_softmax_heads", 1}, {"mask", "col < row and row - col > 40"}}));
