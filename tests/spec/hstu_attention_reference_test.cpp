@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "compiler/spec/operators/hstu_attention/spec.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/support/text.h"
-#include "tests/support/sanitized.h"
+#include "tests/spec/attention_slopes.h"
 
 namespace hstujit {
 namespace {
@@ -25,25 +24,6 @@ std::vector<HostValue> tiny_inputs(const HstuAttentionSpec& spec, const Lengths&
     for (size_t row = 0; row < columns[argument]->size(); ++row) reals[8 * row] = (*columns[argument])[row];
   }
   return values;
-}
-
-HostValue& argument(const HstuAttentionSpec& spec, std::vector<HostValue>& values, std::string_view name,
-                    Direction direction = Direction::kForward) {
-  return values[static_cast<size_t>(find_argument(spec.signature(direction), name))];
-}
-
-// The sum over out * dout of the forward reference at q, k and v of a backward call: what dq, dk and dv are the
-// gradients of. `values` are of a forward call and are overwritten.
-double loss(const HstuAttentionSpec& spec, const Lengths& lengths, std::vector<HostValue>& backward,
-            std::vector<HostValue>& values) {
-  for (const Argument& input : spec.signature(Direction::kForward)) {
-    if (input.role == ArgumentRole::kInput)
-      argument(spec, values, input.name) = argument(spec, backward, input.name, Direction::kBackward);
-  }
-  spec.reference(Direction::kForward, lengths, values);
-  const auto& out = argument(spec, values, "out").tensor.reals;
-  const auto& dout = argument(spec, backward, "dout", Direction::kBackward).tensor.reals;
-  return std::inner_product(out.begin(), out.end(), dout.begin(), 0.0);
 }
 
 TEST(HstuAttentionReference, TwoSequencesByHand) {
@@ -100,38 +80,6 @@ TEST(HstuAttentionReference, TargetsComeFromTheirTensor) {
   EXPECT_EQ(out[16], 101);
 }
 
-// Every gradient that the instance has against the slopes of loss().
-void expect_slopes(HstuAttentionParams params, const Lengths& lengths) {
-  constexpr double kStep = 1e-5;
-  for (const std::string& score : split(kHstuScores, ' ')) {
-    if (kSanitized && score != "silu") continue;  // which takes minutes otherwise
-    params.score = score;
-    const HstuAttentionSpec spec(params);
-    auto values = spec.make_inputs(Direction::kBackward, lengths, 5);
-    argument(spec, values, "scaling_seqlen", Direction::kBackward).scalar = 3;
-    spec.reference(Direction::kBackward, lengths, values);
-    auto forward = spec.make_inputs(Direction::kForward, lengths, 1);
-    const std::pair<const char*, const char*> gradients[] = {
-        {"q", "dq"}, {"k", "dk"}, {"v", "dv"}, {"rab", "drab"}, {"attn_scale", "dattn_scale"}};
-    for (const auto& [of, name] : gradients) {
-      if (find_argument(spec.signature(Direction::kBackward), name) < 0) continue;
-      auto& inputs = argument(spec, values, of, Direction::kBackward).tensor.reals;
-      const HostTensor& gradient = argument(spec, values, name, Direction::kBackward).tensor;
-      EXPECT_EQ(gradient.shape, argument(spec, values, of, Direction::kBackward).tensor.shape);
-      ASSERT_EQ(gradient.reals.size(), inputs.size());
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const double at = inputs[i];
-        inputs[i] = at + kStep;
-        const double above = loss(spec, lengths, values, forward);
-        inputs[i] = at - kStep;
-        const double below = loss(spec, lengths, values, forward);
-        inputs[i] = at;
-        ASSERT_NEAR(gradient.reals[i], (above - below) / (2 * kStep), 1e-7) << score << " " << name << "[" << i << "]";
-      }
-    }
-  }
-}
-
 HstuAttentionParams small_params() {
   return {.heads = 2,
           .attn_dim = 8,
@@ -142,7 +90,7 @@ HstuAttentionParams small_params() {
 }
 
 TEST(HstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) {
-  expect_slopes(small_params(), {{7, 0, 1, 5}, {3, 0, 1, 0}, 8});
+  expect_slopes<HstuAttentionSpec>(small_params(), {{7, 0, 1, 5}, {3, 0, 1, 0}, 8});
 }
 
 // A row of history, one in context and targets: differences of every element of a bias take long.
@@ -152,23 +100,23 @@ TEST(HstuAttentionReference, GradientsOfABiasOfAllHeadsAndOfAFactorForEachRow) {
   HstuAttentionParams params = small_params();
   params.rab_heads = 1;
   params.attn_scale = "rows";
-  expect_slopes(params, kFewRows);
+  expect_slopes<HstuAttentionSpec>(params, kFewRows);
 }
 
 TEST(HstuAttentionReference, GradientsOfABiasOfEachHeadAndOfOneFactor) {
   HstuAttentionParams params = small_params();
   params.rab_heads = 2;
   params.attn_scale = "scalar";
-  expect_slopes(params, kFewRows);
+  expect_slopes<HstuAttentionSpec>(params, kFewRows);
 }
 
 TEST(HstuAttentionReference, GradientsOfHeadsWithSoftmax) {
   HstuAttentionParams params = small_params();
   params.num_softmax_heads = 1;
-  expect_slopes(params, {{7, 0, 1, 5}, {3, 0, 1, 0}, 8});
+  expect_slopes<HstuAttentionSpec>(params, {{7, 0, 1, 5}, {3, 0, 1, 0}, 8});
   params.rab_heads = 1;
   params.attn_scale = "rows";
-  expect_slopes(params, kFewRows);
+  expect_slopes<HstuAttentionSpec>(params, kFewRows);
 }
 
 // Four heads, two of which share each head of the bias, which is 100 b + 10 h' + 2 i + j: with q = 0, alpha = 1 and the

@@ -1,16 +1,17 @@
-// The float64 reference: by hand, and against that of hstu_attention on the same data.
+// The float64 reference: by hand, against that of hstu_attention on the same data, and its gradients as slopes.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 #include "compiler/spec/operators/hstu_attention/spec.h"
+#include "tests/spec/attention_slopes.h"
 
 namespace hstujit {
 namespace {
 
 HostValue& value_of(const OpSpec& spec, std::vector<HostValue>& values, std::string_view name) {
-  return values[static_cast<size_t>(find_argument(spec.signature(Direction::kForward), name))];
+  return argument(spec, values, name);
 }
 
 // A value of every kind of mask, and a bias, which both operators draw alike.
@@ -124,6 +125,81 @@ TEST(DeltaHstuAttentionReference, LastRowsAreThoseOfHstuAttentionAndRowsBeforeAS
         first += n;
         first_query += m;
       }
+    }
+  }
+}
+
+// Fewer rows than a sequence has, all of them, none, and more.
+Lengths few_rows(bool jagged) {
+  return {
+      {7, 0, 1, 4}, {3, 0, 1, 0}, 8, {{"Lq", jagged ? std::vector<int64_t>{3, 2, 0, 6} : std::vector<int64_t>(4, 3)}}};
+}
+
+TEST(DeltaHstuAttentionReference, GradientsAreTheSlopesOfTheForwardReference) {
+  for (const bool jagged : {false, true}) {
+    DeltaHstuAttentionParams params;
+    params.heads = 2;
+    params.attn_dim = 8;
+    params.hidden_dim = 16;
+    params.dtype = DataType::kFp32;
+    params.num_targets = true;
+    params.contextual_seq_len = 2;
+    params.jagged_queries = jagged;
+    expect_slopes<DeltaHstuAttentionSpec>(params, few_rows(jagged));
+    params.num_softmax_heads = 1;
+    params.attn_scale = "rows";
+    expect_slopes_of(DeltaHstuAttentionSpec(params), few_rows(jagged));
+    params.rab_heads = 1;
+    params.attn_scale = "scalar";
+    params.operands = "w: row(grad), b: table(9, grad), c: sequence(grad), p: pair(grad), s: scalar(grad)";
+    params.score = "silu(x * w[row] + w[col] * b[clamp(row - col, 0, 8)] + c * p[row, col] + s)";
+    expect_slopes_of(DeltaHstuAttentionSpec(params), few_rows(jagged));
+  }
+}
+
+// The gradients of hstu_attention where dout of the other rows is zero.
+TEST(DeltaHstuAttentionReference, GradientsAreThoseOfHstuAttentionWithoutTheOtherRows) {
+  for (DeltaHstuAttentionParams params : masks()) {
+    for (const bool all : {true, false}) {
+      params.jagged_queries = true;
+      const HstuAttentionSpec whole(params);
+      const DeltaHstuAttentionSpec spec(params);
+      const std::vector<int64_t> rows = {13, 0, 1, 20};
+      const Lengths lengths{rows, {5, 0, 1, 0}, 20, {{"Lq", all ? rows : std::vector<int64_t>{6, 0, 0, 17}}}};
+      constexpr Direction kBackward = Direction::kBackward;
+      std::vector<HostValue> expected = whole.make_inputs(kBackward, lengths, 9);
+      std::vector<HostValue> values = spec.make_inputs(kBackward, lengths, 9);
+      for (const char* name : {"k", "v"})
+        argument(spec, values, name, kBackward) = argument(whole, expected, name, kBackward);
+      const auto copy_rows = [&](const char* name, int64_t columns, bool clear_others) {
+        std::vector<double>& from = argument(whole, expected, name, kBackward).tensor.reals;
+        std::vector<double>& to = argument(spec, values, name, kBackward).tensor.reals;
+        const int64_t width = params.heads * columns;
+        int64_t first = 0, query = 0;
+        for (size_t b = 0; b < rows.size(); ++b) {
+          const int64_t m = lengths.rows_of("Lq")[b], others = rows[b] - m;
+          if (clear_others) std::fill_n(from.begin() + first * width, others * width, 0.0);
+          std::copy_n(from.begin() + (first + others) * width, m * width, to.begin() + query * width);
+          first += rows[b];
+          query += m;
+        }
+      };
+      copy_rows("q", params.attn_dim, false);
+      copy_rows("dout", params.hidden_dim, true);
+      whole.reference(kBackward, lengths, expected);
+      spec.reference(kBackward, lengths, values);
+      for (const char* name : {"dk", "dv"}) {
+        EXPECT_EQ(argument(spec, values, name, kBackward).tensor.reals,
+                  argument(whole, expected, name, kBackward).tensor.reals)
+            << name;
+      }
+      if (params.has_bias()) {
+        EXPECT_EQ(argument(spec, values, "drab", kBackward).tensor.reals,
+                  argument(whole, expected, "drab", kBackward).tensor.reals);
+      }
+      const std::vector<double> dq = argument(spec, values, "dq", kBackward).tensor.reals;
+      copy_rows("dq", params.attn_dim, false);
+      EXPECT_EQ(argument(spec, values, "dq", kBackward).tensor.reals, dq);
     }
   }
 }

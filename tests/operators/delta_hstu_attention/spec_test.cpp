@@ -59,9 +59,7 @@ TEST(DeltaHstuAttentionSpec, CanonicalJsonRoundTrips) {
 TEST(DeltaHstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(parse({{"max_attn_len", -1}, {"causal", false}})->to_json(), parse({{"full_mask", true}})->to_json());
   EXPECT_EQ(parse({{"min_full_attn_seq_len", 9}})->to_json(), parse()->to_json()) << "no window to ignore";
-  EXPECT_EQ(parse({{"rab_heads", 1}, {"drab", false}, {"attn_scale", "rows"}, {"dattn_scale", false}})->to_json(),
-            parse({{"rab_heads", 1}, {"attn_scale", "rows"}})->to_json())
-      << "no backward to return gradients";
+  EXPECT_EQ(parse({{"drab", false}, {"dattn_scale", false}})->to_json(), parse()->to_json()) << "no operands";
 }
 
 TEST(DeltaHstuAttentionSpec, KeyTextIsWhatDiffersFromTheDefaults) {
@@ -120,9 +118,31 @@ TEST(DeltaHstuAttentionSpec, AJaggedQHasOffsetsOfItsOwn) {
   EXPECT_EQ(signature[static_cast<size_t>(find_argument(signature, "seq_offsets_q"))].dtype, DataType::kInt32);
 }
 
-TEST(DeltaHstuAttentionSpec, OnlyForward) {
-  EXPECT_TRUE(parse()->supports(Direction::kForward));
-  EXPECT_FALSE(parse()->supports(Direction::kBackward));
+TEST(DeltaHstuAttentionSpec, BackwardHasTheRowsOfQAndOfK) {
+  for (const bool jagged : {false, true}) {
+    const OpSpecPtr spec = parse({{"heads", 3},
+                                  {"jagged_queries", jagged},
+                                  {"rab_heads", 1},
+                                  {"attn_scale", "rows"},
+                                  {"operands", "w: row(grad)"},
+                                  {"score", "silu(x * w[row])"}});
+    const Signature signature = spec->signature(Direction::kBackward);
+    std::vector<std::string> names = {"q", "k", "v", "dout", "seq_offsets"};
+    if (jagged) names.emplace_back("seq_offsets_q");
+    for (const char* name : {"rab", "attn_scale", "w", "max_seq_len", "max_delta_len", "alpha", "scaling_seqlen", "dq",
+                             "dk", "dv", "drab", "dattn_scale", "dw"}) {
+      names.emplace_back(name);
+    }
+    EXPECT_EQ(names_of(signature), names);
+    const std::string rows = jagged ? "(Lq" : "(B*max_delta_len";
+    EXPECT_EQ(shape_of(signature, "dout"), rows + ", 3, 32)");
+    EXPECT_EQ(shape_of(signature, "dq"), rows + ", 3, 64)");
+    EXPECT_EQ(shape_of(signature, "dattn_scale"), rows + ")");
+    EXPECT_EQ(shape_of(signature, "dk"), "(L, 3, 64)");
+    EXPECT_EQ(shape_of(signature, "dv"), "(L, 3, 32)");
+    EXPECT_EQ(shape_of(signature, "drab"), "(B, 1, max_seq_len, max_seq_len)");
+    EXPECT_EQ(shape_of(signature, "dw"), "(L)");
+  }
 }
 
 // The pairs of the last rows, one by one.
@@ -164,6 +184,10 @@ TEST(DeltaHstuAttentionWork, CountsThePairsOfTheRowsOfQ) {
     const Work work = spec.work(Direction::kForward, lengths);
     EXPECT_EQ(work.flops, static_cast<double>(2 * 3 * (16 + 8) * pairs)) << spec.to_json().dump();
     EXPECT_EQ(work.bytes, 3 * (37 * (16 + 8) + 30 * (16 + 8)) * 2) << "q and out of 37 rows, k and v of 30";
+    const Work backward = spec.work(Direction::kBackward, lengths);
+    EXPECT_EQ(backward.flops, static_cast<double>(2 * 3 * (3 * 16 + 2 * 8) * pairs)) << spec.to_json().dump();
+    EXPECT_EQ(backward.bytes, 3 * (37 * (2 * 16 + 8) + 30 * (2 * 16 + 2 * 8)) * 2)
+        << "q, dout and dq of 37 rows, k, v, dk and dv of 30";
   }
 }
 

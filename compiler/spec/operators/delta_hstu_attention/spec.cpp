@@ -1,14 +1,10 @@
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
 
-#include "compiler/spec/operators/hstu_attention/operands/declarations.h"
-
 namespace hstujit {
 
 OpSpecPtr parse_delta_hstu_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
-  auto params = read_attention_params<DeltaHstuAttentionParams>(json, path, mistakes);
-  if (!params) return nullptr;
-  return_all_gradients(*params);
-  return std::make_shared<DeltaHstuAttentionSpec>(*params);
+  const auto params = read_attention_params<DeltaHstuAttentionParams>(json, path, mistakes);
+  return params ? std::make_shared<DeltaHstuAttentionSpec>(*params) : nullptr;
 }
 
 Json schema_delta_hstu_attention() { return attention_schema<DeltaHstuAttentionParams>(); }

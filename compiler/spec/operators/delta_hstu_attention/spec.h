@@ -1,5 +1,5 @@
 // delta_hstu_attention: attention of the last rows of each sequence over all of its rows, for inference with cached
-// keys and values (docs/ops-attention.md, "delta_hstu_attention").
+// keys and values, and for losses of the last rows alone (docs/ops-attention.md, "delta_hstu_attention").
 #pragma once
 
 #include "compiler/spec/operators/hstu_attention/attention_spec.h"

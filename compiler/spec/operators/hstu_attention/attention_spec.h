@@ -14,10 +14,10 @@ namespace hstujit {
 // operand has the factors of rows), [dropout_ratio (float), seed (int) or seed_tensor (1), offset (int)], out
 // (Lq,H,Dv). Lq is L for kAll and B * max_delta_len for kLast.
 //
-// Arguments of a backward launch, which only kAll has: q, k, v, dout (as out), seq_offsets, the operands, max_seq_len,
-// alpha, scaling_seqlen, what dropout takes, then dq, dk, dv and the gradients of operands, with the shapes of what
-// they are gradients of. With params().adds_gradients, what those are added to follows the operands, with the same
-// shapes and maybe memory.
+// Arguments of a backward launch: q, k, v, dout (as out), then as forward up to out, then dq, dk, dv and the gradients
+// of operands, with the shapes of what they are gradients of. Rows of k and v that no row of q sees have gradients of
+// zero. With params().adds_gradients, what those are added to follows the operands, with the same shapes and maybe
+// memory.
 class AttentionSpec : public OpSpec {
  public:
   // With the operands that the parameters ask for, and those that are `declared` beside them.
@@ -36,6 +36,7 @@ class AttentionSpec : public OpSpec {
   bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
   Family family() const override { return Family::kAttention; }
+  // Kernels of backward take all rows of q.
   bool supports(Direction direction) const override {
     return direction == Direction::kForward || query_rows_ == QueryRows::kAll;
   }

@@ -36,8 +36,8 @@ void backward_variances(const AttentionCall& x, const Variances& y, const Units&
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
   std::vector<OwnTerms> own = own_terms(x, y);
-  for (int64_t i = 0; i < rows.n; ++i) {
-    const int64_t row = rows.first + i;
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r, row = rows.first_query + r;
     const double* const q = x.q + x.place(row, head, attn_dim);
     const double* const dout = x.dout + x.place(row, head, hidden_dim);
     const double factor = x.factor(row);

@@ -75,9 +75,10 @@ void attend_by_softmax(const AttentionCall& x, const Outputs& y, int64_t head, c
 // dout v, times what dropout multiplies P by.
 void attend_by_softmax_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
-  for (int64_t i = 0; i < rows.n; ++i) {
-    const int64_t query = x.place(rows.first + i, head, attn_dim);
-    const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r;
+    const int64_t query = x.place(rows.first_query + r, head, attn_dim);
+    const double* dout = x.dout + x.place(rows.first_query + r, head, hidden_dim);
     const SoftmaxRow row(x, head, rows, x.q + query, i);
     std::vector<double> dp, kept;
     double mean = 0;
@@ -123,10 +124,11 @@ void attend(const AttentionCall& x, const Outputs& y, int64_t head, const Sequen
 void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, const SequenceRows& rows) {
   if (x.params.is_softmax_head(head)) return attend_by_softmax_backward(x, y, head, rows);
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
-  for (int64_t i = 0; i < rows.n; ++i) {
-    const int64_t row = x.place(rows.first + i, head, attn_dim);
-    const double* dout = x.dout + x.place(rows.first + i, head, hidden_dim);
-    const double factor = x.factor(rows.first + i);
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
+    const int64_t row = x.place(query, head, attn_dim);
+    const double* dout = x.dout + x.place(query, head, hidden_dim);
+    const double factor = x.factor(query);
     for (int64_t j = 0; j < rows.n; ++j) {
       const double kept = x.kept(rows, head, i, j);
       if (kept == 0 || !x.valid(rows, head, i, j)) continue;
@@ -140,7 +142,7 @@ void attend_backward(const AttentionCall& x, const Outputs& y, int64_t head, con
       add_multiple(y.dk + column, x.alpha * ds, x.q + row, attn_dim);
       add_multiple(y.dv + value, score.value * factor * kept, dout, hidden_dim);
       if (y.dbias != nullptr) y.dbias[x.bias_at(rows.b, head, i, j)] += x.alpha * ds;
-      if (y.slopes != nullptr) y.slopes[x.place(rows.first + i, head, 1)] += score.value * dp;
+      if (y.slopes != nullptr) y.slopes[x.place(query, head, 1)] += score.value * dp;
       add_to_operands(y, x.score, s, pair, dp * factor);
     }
   }

@@ -91,8 +91,8 @@ void softmax_backward_variances(const AttentionCall& x, const Variances& y, cons
   const int64_t attn_dim = x.params.attn_dim, hidden_dim = x.params.hidden_dim;
   Sums dk(rows.n, attn_dim), dv(rows.n, hidden_dim);
   std::vector<OwnTerms> operands = own_terms(x, y);
-  for (int64_t i = 0; i < rows.n; ++i) {
-    const int64_t query = rows.first + i;
+  for (int64_t r = 0; r < rows.queries; ++r) {
+    const int64_t i = rows.n - rows.queries + r, query = rows.first_query + r;
     const double* const q = x.q + x.place(query, head, attn_dim);
     const double* const dout = x.dout + x.place(query, head, hidden_dim);
     const SoftmaxRow row(x, errors, units, head, rows, query, i, dout);

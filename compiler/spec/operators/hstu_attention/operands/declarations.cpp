@@ -76,6 +76,4 @@ void make_canonical_operands(HstuAttentionParams& params) {
   params.adds_gradients = params.adds_gradients && std::ranges::any_of(operands, &Operand::gradient);
 }
 
-void return_all_gradients(HstuAttentionParams& params) { params.drab = params.dattn_scale = true; }
-
 }  // namespace hstujit

@@ -18,7 +18,4 @@ void check_operands(const HstuAttentionParams& params, const std::string& path, 
 // Brings equal meanings of those fields to one form.
 void make_canonical_operands(HstuAttentionParams& params);
 
-// The canonical form where no backward returns anything.
-void return_all_gradients(HstuAttentionParams& params);
-
 }  // namespace hstujit
