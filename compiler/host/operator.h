@@ -24,7 +24,7 @@
 namespace hstujit {
 
 struct WorkItem {
-  static constexpr size_t kCoordinates = 10;
+  static constexpr size_t kCoordinates = 12;
   std::array<int64_t, kCoordinates> coordinates{};  // what they mean is the operator's own matter
   double cost = 0;                                  // relative; the most expensive items start first
   int64_t chain = -1;  // items of the same one follow one another, in the order in which they are listed; -1: of none

@@ -44,10 +44,6 @@ TEST(HostApi, RefusesWrongRequests) {
   EXPECT_EQ(refusal(Json{{"spec", kSpec}, {"objects", 1}}.dump()), "objects is 1; allowed is the path of a folder");
   EXPECT_THAT(refusal(Json{{"spec", kSpec}, {"thread", 1}}.dump()), HasSubstr("unknown field \"thread\""));
   EXPECT_THAT(refusal(Json{{"spec", {{"op", "no_such_op"}}}}.dump()), HasSubstr("no_such_op"));
-  Json delta = kSpec;
-  delta["op"] = "delta_hstu_attention";
-  EXPECT_THAT(refusal(Json{{"spec", delta}, {"direction", "backward"}}.dump()),
-              HasSubstr("computes delta_hstu_attention forward only"));
   char error[512] = "";
   EXPECT_EQ(hstujit_host_create(nullptr, error, sizeof(error)), nullptr);
   EXPECT_THAT(error, HasSubstr("null"));

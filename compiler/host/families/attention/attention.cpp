@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "compiler/host/families/attention/attention_item.h"
 #include "compiler/host/families/attention/gradient_parts.h"
@@ -29,7 +30,7 @@ class HostAttention final : public HostOperator {
         item_rows_(round_down(kItemRows, tile.rows)) {}
 
   Status emit(ItemFunction& function) override {
-    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(*spec_, direction_, function));
+    HSTUJIT_ASSIGN_OR_RETURN(AttentionItem item, AttentionItem::create(*spec_, function));
     return direction_ == Direction::kForward ? emit_attention_forward(item, item_rows_)
                                              : emit_attention_backward(item, item_rows_);
   }
@@ -37,20 +38,25 @@ class HostAttention final : public HostOperator {
   Result<std::vector<WorkItem>> items(const Arguments& arguments) const override;
 
   int64_t parts_size(const Arguments& arguments) const override {
-    return direction_ == Direction::kForward ? 0 : parts_.size(arguments.size("q", 0));
+    return direction_ == Direction::kForward ? 0 : parts_.size(arguments.size("k", 0));
   }
   void finish(const Arguments& arguments, const float* parts) const override;
 
  private:
-  // The rows of q and out of each sequence, as clamped_offsets gives them.
-  std::vector<int64_t> query_offsets(const Arguments& arguments, const std::vector<int64_t>& offsets) const;
+  // The rows of each sequence in k, and in q.
+  SequenceOffsets offsets_of(const Arguments& arguments) const;
 
   // The rows of one head of a sequence.
   struct Rows {
     int64_t sequence, start, n, targets, head;
-    int64_t query_start, first;  // where its rows of q are, and the first row of the sequence that q has
+    int64_t query_begin, first;  // its first row of q, and which row of the sequence that is: below 0, one before it
+
+    int64_t query_start() const { return query_begin - first; }          // where its row 0 would be
+    int64_t first_query() const { return std::max<int64_t>(first, 0); }  // the first of its rows that q has
   };
+  void clear_rows_before(const Arguments& arguments, const SequenceOffsets& offsets) const;
   void add_forward(const Rows& rows, std::vector<WorkItem>& items) const;
+  WorkItem backward_item(const Rows& rows, int64_t begin, int64_t end, int64_t side) const;
   void add_backward(const Rows& rows, std::vector<WorkItem>& items) const;
   void add_softmax(const Rows& rows, std::vector<WorkItem>& items) const;
   // Adds the items of the gradient of an operand of pairs, each of them of one of its heads.
@@ -65,42 +71,54 @@ class HostAttention final : public HostOperator {
   int64_t item_rows_;
 };
 
-std::vector<int64_t> HostAttention::query_offsets(const Arguments& arguments,
-                                                  const std::vector<int64_t>& offsets) const {
-  if (query_rows_ == QueryRows::kAll) return offsets;
-  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
-  if (query_rows_ == QueryRows::kLastJagged) {
-    return clamped_offsets(arguments, "seq_offsets_q", sequences, arguments.size("q", 0));
+SequenceOffsets HostAttention::offsets_of(const Arguments& arguments) const {
+  const int64_t sequences = arguments.symbol("B");
+  SequenceOffsets offsets;
+  offsets.keys = clamped_offsets(arguments, "seq_offsets", sequences, arguments.size("k", 0));
+  if (query_rows_ == QueryRows::kAll) {
+    offsets.queries = offsets.keys;
+  } else if (query_rows_ == QueryRows::kLastJagged) {
+    offsets.queries = clamped_offsets(arguments, "seq_offsets_q", sequences, arguments.size("q", 0));
+  } else {
+    for (int64_t b = 0; b <= sequences; ++b) offsets.queries.push_back(b * arguments.integer("max_delta_len"));
   }
-  std::vector<int64_t> result;
-  for (int64_t b = 0; b <= sequences; ++b) result.push_back(b * arguments.integer("max_delta_len"));
-  return result;
+  return offsets;
 }
 
 void HostAttention::add_forward(const Rows& rows, std::vector<WorkItem>& items) const {
   // Rows of q before the sequence: rows of an empty one, which see nothing.
   for (int64_t begin = 0; begin < -rows.first; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, -rows.first);
-    items.push_back({{rows.start, 0, 0, rows.head, begin, end, rows.query_start, rows.sequence}, 0});
+    items.push_back({{rows.start, 0, 0, rows.head, begin, end, rows.query_begin, rows.sequence}, 0});
   }
-  for (int64_t begin = std::max<int64_t>(rows.first, 0); begin < rows.n; begin += item_rows_) {
+  for (int64_t begin = rows.first_query(); begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
     const double columns = static_cast<double>(params_.causal ? end : rows.n);
-    items.push_back(
-        {{rows.start, rows.n, rows.targets, rows.head, begin, end, rows.query_start - rows.first, rows.sequence},
-         static_cast<double>(end - begin) * columns});
+    items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, rows.query_start(), rows.sequence},
+                     static_cast<double>(end - begin) * columns});
   }
 }
 
+WorkItem HostAttention::backward_item(const Rows& rows, int64_t begin, int64_t end, int64_t side) const {
+  WorkItem item;
+  item.coordinates = {rows.start,    rows.n, rows.targets, rows.head,         begin, end, rows.query_start(),
+                      rows.sequence, 0,      side,         rows.first_query()};
+  return item;
+}
+
 void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items) const {
-  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
-    const int64_t end = std::min(begin + item_rows_, rows.n);
-    // Products of one pair; rows see columns before them, columns are seen by rows behind them.
-    const int64_t products[] = {2 * params_.attn_dim + params_.hidden_dim, 2 * (params_.attn_dim + params_.hidden_dim)};
-    const int64_t others[] = {params_.causal ? end : rows.n, params_.causal ? rows.n - begin : rows.n};
+  for (int64_t tile = 0; tile < rows.n; tile += item_rows_) {
     for (const AttentionSide side : {kRowSide, kColumnSide}) {
-      items.push_back({{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
-                       static_cast<double>((end - begin) * others[side]) * static_cast<double>(products[side])});
+      const int64_t begin = side == kRowSide ? rows.first_query() + tile : tile;
+      if (begin >= rows.n) continue;
+      const int64_t end = std::min(begin + item_rows_, rows.n);
+      // Products of one pair; rows see columns before them, columns are seen by rows behind them.
+      const int64_t products[] = {2 * params_.attn_dim + params_.hidden_dim,
+                                  2 * (params_.attn_dim + params_.hidden_dim)};
+      const int64_t others[] = {params_.causal ? end : rows.n,
+                                rows.n - std::max(params_.causal ? begin : 0, rows.first_query())};
+      items.push_back(backward_item(rows, begin, end, side));
+      items.back().cost = static_cast<double>((end - begin) * others[side]) * static_cast<double>(products[side]);
       if (side == kColumnSide || parts_.sums_of_pairs().count() == 0) continue;
       items.back().chain = static_cast<int64_t>(items.size()) / 2 % GradientParts::kChains;
       items.back().coordinates[kChain] = items.back().chain;
@@ -109,13 +127,12 @@ void HostAttention::add_backward(const Rows& rows, std::vector<WorkItem>& items)
 }
 
 void HostAttention::add_softmax(const Rows& rows, std::vector<WorkItem>& items) const {
-  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+  for (int64_t begin = rows.first_query(); begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
-    items.push_back(
-        {.coordinates = {rows.start, rows.n, rows.targets, rows.head, begin, end, kSoftmaxSide, rows.sequence},
-         .cost = static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) *
-                 static_cast<double>(params_.attn_dim + params_.hidden_dim),
-         .first = true});
+    items.push_back(backward_item(rows, begin, end, kSoftmaxSide));
+    items.back().cost = static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) *
+                        static_cast<double>(params_.attn_dim + params_.hidden_dim);
+    items.back().first = true;
   }
 }
 
@@ -123,24 +140,41 @@ void HostAttention::add_pairs(const Rows& rows, const Operand& operand, int64_t 
                               std::vector<WorkItem>& items) const {
   if (rows.head >= operand.heads) return;
   const int64_t products = (params_.attn_dim + params_.hidden_dim) * (params_.heads / operand.heads);
-  for (int64_t begin = 0; begin < rows.n; begin += item_rows_) {
+  for (int64_t begin = rows.first_query(); begin < rows.n; begin += item_rows_) {
     const int64_t end = std::min(begin + item_rows_, rows.n);
-    items.push_back(
-        {{rows.start, rows.n, rows.targets, rows.head, begin, end, side, rows.sequence},
-         static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) * static_cast<double>(products)});
+    items.push_back(backward_item(rows, begin, end, side));
+    items.back().cost =
+        static_cast<double>((end - begin) * (params_.causal ? end : rows.n)) * static_cast<double>(products);
   }
-  // Rows behind the sequence, which are those of an empty one.
-  for (int64_t begin = rows.n; begin < max_seq_len; begin += item_rows_) {
-    const int64_t end = std::min(begin + item_rows_, max_seq_len);
-    items.push_back({{rows.start, 0, 0, rows.head, begin, end, side, rows.sequence}, 0});
+  // Rows before those of q and behind the sequence, which are as those of an empty one.
+  Rows empty = rows;
+  empty.n = empty.targets = 0;
+  for (const auto& [first, last] : {std::pair{int64_t{0}, rows.first_query()}, std::pair{rows.n, max_seq_len}}) {
+    for (int64_t begin = first; begin < last; begin += item_rows_)
+      items.push_back(backward_item(empty, begin, std::min(begin + item_rows_, last), side));
   }
 }
 
 void HostAttention::finish(const Arguments& arguments, const float* parts) const {
-  if (direction_ == Direction::kForward || parts_.count() + parts_.sums_of_pairs().count() == 0) return;
-  const std::vector<int64_t> offsets =
-      clamped_offsets(arguments, "seq_offsets", arguments.symbol("B"), arguments.size("q", 0));
-  parts_.finish(arguments, parts, offsets);
+  if (direction_ == Direction::kForward) return;
+  const SequenceOffsets offsets = offsets_of(arguments);
+  clear_rows_before(arguments, offsets);
+  if (parts_.count() + parts_.sums_of_pairs().count() > 0) parts_.finish(arguments, parts, offsets);
+}
+
+// Zeroes dq of rows of q before their sequence, which see nothing.
+void HostAttention::clear_rows_before(const Arguments& arguments, const SequenceOffsets& offsets) const {
+  const auto element = static_cast<int64_t>(size_of(params_.dtype));
+  for (size_t b = 0; b + 1 < offsets.queries.size(); ++b) {
+    const int64_t end = offsets.queries[b + 1] - (offsets.keys[b + 1] - offsets.keys[b]);
+    for (int64_t row = offsets.queries[b]; row < end; ++row) {
+      for (int64_t head = 0; head < params_.heads; ++head) {
+        const int64_t place = row * arguments.stride("dq", 0) + head * arguments.stride("dq", 1);
+        std::memset(static_cast<std::byte*>(arguments.data("dq")) + place * element, 0,
+                    static_cast<size_t>(params_.attn_dim * element));
+      }
+    }
+  }
 }
 
 Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) const {
@@ -153,8 +187,7 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
         fmt::format("max_seq_len is {}; it must be at least 1 where scaling_seqlen is not positive", max_seq_len));
   }
   std::vector<WorkItem> items;
-  const std::vector<int64_t> offsets = clamped_offsets(arguments, "seq_offsets", sequences, arguments.size("k", 0));
-  const std::vector<int64_t> queries = query_offsets(arguments, offsets);
+  const auto [offsets, queries] = offsets_of(arguments);
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     const auto b = static_cast<size_t>(sequence);
     const int64_t start = offsets[b], n = offsets[b + 1] - start;
@@ -193,10 +226,6 @@ Result<std::vector<WorkItem>> HostAttention::items(const Arguments& arguments) c
 }  // namespace
 
 Result<HostOperatorPtr> make_host_attention(OpSpecPtr spec, Direction direction, const RegisterTile& tile) {
-  if (!spec->supports(direction)) {
-    return Status(Code::kUnsupported, fmt::format("direction is \"{}\"; the host backend computes {} forward only",
-                                                  to_string(direction), spec->op()));
-  }
   return HostOperatorPtr(
       std::make_unique<HostAttention>(std::static_pointer_cast<const AttentionSpec>(spec), direction, tile));
 }

@@ -9,7 +9,7 @@
 //   da += ds * x, and on the column side db += p * y
 //
 // Each side computes s and dp anew, so that no two items write the same element and none waits for another. Everything
-// stays in fp32, and the sums are rounded once.
+// stays in fp32, and the sums are rounded once. Rows that q does not have are passed over.
 //
 // A bias is added to s. Its gradient has items of its own, since several heads may share one: a tile of rows of a
 // head of it walks all columns, sums ds over the heads, and writes 0 where there are no pairs, also in rows and columns
@@ -146,7 +146,7 @@ class BackwardEmitter {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd), zero = emit_.integer(0);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
-    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    const Value first = item_.query_row(begin);
     emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first), rows, padded_rows, a_);
     emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first), rows, padded_rows, b_);
     emit_.loop(zero, padded_rows, 1,
@@ -161,31 +161,32 @@ class BackwardEmitter {
       const auto sum_of = [&](ScratchMatrix lanes) {
         return emit_.sum_lanes(emit_.mulf(emit_.load_lanes(emit_.address(lanes, row, zero)), kept));
       };
-      const Value total = sum_of(totals_), query = emit_.add(first, row);
+      const Value total = sum_of(totals_), own = item_.key_row(emit_.add(begin, row));
       const Value none = emit_.compare(mlir::arith::CmpFPredicate::OEQ, total, emit_.real(0));
       // A row that sees nothing has no weights.
       const Value infinite = emit_.real(std::numeric_limits<float>::max());
       const Value log_sum = emit_.select(none, infinite, emit_.addf(largest, emit_.log(total)));
       const Value mean = emit_.select(none, emit_.real(0), emit_.divf(sum_of(products_), total));
-      item_.store_part(log_sum, query, parts_.log_sum(), parts_);
-      item_.store_part(mean, query, parts_.mean(), parts_);
+      item_.store_part(log_sum, own, parts_.log_sum(), parts_);
+      item_.store_part(mean, own, parts_.mean(), parts_);
     });
   }
 
-  // Loads what those items left for rows of q from `first` on, counted in the tensor.
+  // Loads what those items left for the sequence's rows from `first` on.
   void stage_softmax(Value first, Value count, Value head) {
     if (!params_.has_softmax()) return;
     const Value zero = emit_.integer(0);
     emit_.loop(zero, count, 1, [&](Value row) {
-      const Value query = emit_.add(first, row);
-      emit_.store_scalar(item_.load_part(query, head, parts_.log_sum(), parts_), emit_.address(log_sums_, zero, row));
-      emit_.store_scalar(item_.load_part(query, head, parts_.mean(), parts_), emit_.address(means_, zero, row));
+      const Value own = item_.key_row(emit_.add(first, row));
+      emit_.store_scalar(item_.load_part(own, head, parts_.log_sum(), parts_), emit_.address(log_sums_, zero, row));
+      emit_.store_scalar(item_.load_part(own, head, parts_.mean(), parts_), emit_.address(means_, zero, row));
     });
   }
 
   // All tiles that the item's rows may see, or that may see its columns.
   void walk(const Side& side, Value begin, Value end, Value padded_rows) {
-    const auto [other, other_end] = side.rows() ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
+    auto [other, other_end] = side.rows() ? item_.columns_of_rows(begin, end) : item_.rows_of_columns(begin, end);
+    if (!side.rows()) other = emit_.max(other, item_.at(kFirstQuery));
     emit_.loop(other, other_end, kOtherTileRows, [&, last = other_end](Value tile) {
       const Value tile_end = emit_.min(emit_.add(tile, emit_.integer(kOtherTileRows)), last);
       emit_.when(visibility(side, begin, end, tile, tile_end).visible,
@@ -197,7 +198,7 @@ class BackwardEmitter {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
-    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    const Value first = side.rows() ? item_.query_row(begin) : item_.key_row(begin);
     emit_.copy_rows(item_.rows_of(side.a, params_.attn_dim, first), rows, padded_rows, a_);
     emit_.copy_rows(item_.rows_of(side.b, params_.hidden_dim, first), rows, padded_rows, b_);
     emit_.clear(da_, padded_rows);
@@ -205,7 +206,7 @@ class BackwardEmitter {
     for (const PartSum& sum : sums_of(side)) emit_.clear(sum.lanes, padded_rows);
     if (side.which == kRowSide) clear_sums_of_pairs();
 
-    if (side.rows()) stage_softmax(first, rows, item_.at(kHead));
+    if (side.rows()) stage_softmax(begin, rows, item_.at(kHead));
     walk(side, begin, end, padded_rows);
     // The slope has the factor alpha. Factors of rows of q are in the weights already where those are not the item's.
     const bool done = !side.rows() && item_.scales_rows();
@@ -218,7 +219,7 @@ class BackwardEmitter {
       emit_.loop(emit_.integer(0), rows, 1, [&](Value row) {
         Value total = emit_.sum_lanes(emit_.load_lanes(emit_.address(sum.lanes, row, emit_.integer(0))));
         if (!unscaled) total = emit_.mulf(total, factor(row));
-        item_.store_part(total, emit_.add(first, row), sum.part.part, parts_);
+        item_.store_part(total, item_.key_row(emit_.add(begin, row)), sum.part.part, parts_);
       });
     }
     if (side.which == kRowSide) leave_sums_of_pairs();
@@ -271,7 +272,7 @@ class BackwardEmitter {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd), n = item_.at(kSequenceRows), zero = emit_.integer(0);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
-    const Value first = emit_.add(item_.at(kSequenceStart), begin);
+    const Value first = item_.query_row(begin);
     // Heads with softmax have no factors: those of the others are in what is added up.
     const Emitter::RowFactor factor = params_.has_softmax() ? unchanged() : item_.factors(first);
     const Value group = emit_.mul(item_.at(kHead), emit_.integer(params_.heads / of.heads));
@@ -283,7 +284,7 @@ class BackwardEmitter {
           const Value head = emit_.add(group, member);
           emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first, head), rows, padded_rows, a_);
           emit_.copy_rows(item_.rows_of("dout", params_.hidden_dim, first, head), rows, padded_rows, b_);
-          stage_softmax(first, rows, head);
+          stage_softmax(begin, rows, head);
           emit_tile(side, tile, tile_end, padded_rows, head);
         });
       });
@@ -336,13 +337,13 @@ class BackwardEmitter {
     const Value zero = emit_.integer(0);
     const Value count = emit_.sub(other_end, other);
     const Value padded_count = item_.round_up(count, tile.columns());
-    const Value first = emit_.add(item_.at(kSequenceStart), other);
+    const Value first = side.rows() ? item_.key_row(other) : item_.query_row(other);
     emit_.copy_rows(item_.rows_of(side.x, params_.attn_dim, first, head), count, padded_count, x_);
     emit_.copy_rows(item_.rows_of(side.y, params_.hidden_dim, first, head), count, padded_count, y_);
     transpose(x_, padded_count, x_transposed_, a_.width);
     transpose(y_, padded_count, y_transposed_, b_.width);
     if (params_.has_bias()) stage_bias(side, other, count, padded_count, head);
-    if (!side.rows()) stage_softmax(first, count, head);
+    if (!side.rows()) stage_softmax(other, count, head);
     if (!side.rows() && item_.scales_rows()) {
       const Emitter::RowFactor factor = item_.factors(first);
       emit_.loop(zero, count, 1,
@@ -470,7 +471,7 @@ class BackwardEmitter {
         if (side.db != nullptr) emit_.store_lanes(weight, s);
         if (side.which == kRowSide && parts_.sums_of_pairs().count() > 0) {
           // Rows behind the item's last one are padding.
-          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
+          const Value first = item_.query_row(item_.at(kBegin));
           const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
           const Value factor = item_.factors(first)(emit_.min(block_row, last));
           const Value counts = emit_.broadcast(emit_.le(block_row, last));
@@ -483,7 +484,7 @@ class BackwardEmitter {
           if (valid) gradient = emit_.select(valid, gradient, emit_.zero_lanes());
         }
         if (side.of_pairs() && params_.has_softmax()) {
-          const Value first = emit_.add(item_.at(kSequenceStart), item_.at(kBegin));
+          const Value first = item_.query_row(item_.at(kBegin));
           const Value last = emit_.sub(emit_.sub(item_.at(kEnd), item_.at(kBegin)), emit_.integer(1));
           gradient = emit_.mulf(gradient, emit_.broadcast(item_.factors(first, head)(emit_.min(block_row, last))));
         }

@@ -47,7 +47,7 @@ class ForwardEmitter {
     const Value begin = item_.at(kBegin), end = item_.at(kEnd);
     const Value rows = emit_.sub(end, begin);
     const Value padded_rows = item_.round_up(rows, emit_.tile().rows);
-    const Value first_query = emit_.add(item_.at(kQueryStart), begin);
+    const Value first_query = item_.query_row(begin);
     emit_.copy_rows(item_.rows_of("q", params_.attn_dim, first_query), rows, padded_rows, queries_);
     emit_.clear(sums_, padded_rows);
     if (params_.has_softmax()) {
@@ -85,7 +85,7 @@ class ForwardEmitter {
     const RegisterTile& tile = emit_.tile();
     const Value count = emit_.sub(column_end, column);
     const Value padded_count = item_.round_up(count, tile.columns());
-    const Value first = emit_.add(item_.at(kSequenceStart), column);
+    const Value first = item_.key_row(column);
     pack_keys(first, count, padded_count);
     emit_.copy_rows(item_.rows_of("v", params_.hidden_dim, first), count, padded_count, values_);
 

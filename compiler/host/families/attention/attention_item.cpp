@@ -19,8 +19,8 @@ std::vector<const Operand*> pair_gradients(const AttentionSpec& spec) {
   return operands;
 }
 
-Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, Direction direction, ItemFunction& function) {
-  AttentionItem item(spec, direction, function);
+Result<AttentionItem> AttentionItem::create(const AttentionSpec& spec, ItemFunction& function) {
+  AttentionItem item(spec, function);
   if (!spec.params().has_intervals()) {
     HSTUJIT_ASSIGN_OR_RETURN(item.mask_valid_, find_region_function(function.regions, kMaskValid));
     HSTUJIT_ASSIGN_OR_RETURN(item.mask_tile_, find_region_function(function.regions, kMaskTile));
@@ -120,12 +120,12 @@ Value AttentionItem::dropped(Value lanes, Value row, Value column, Value head) c
 Value AttentionItem::in_intervals(Value row, Value column, Value head) {
   const Operand& intervals = *spec().operand(OperandUse::kMask);
   const Value group = emit().div(head, emit().integer(params().heads / intervals.heads));
-  const Value first = at(direction_ == Direction::kForward ? kQueryStart : kSequenceStart);
   const bool lanes = mlir::isa<mlir::VectorType>(row.getType()) || mlir::isa<mlir::VectorType>(column.getType());
   const auto in_lanes = [&](Value value) { return lanes ? emit().broadcast(value) : value; };
   const Value columns = in_lanes(column);
   const auto end = [&](int64_t number) {
-    return in_lanes(emit().read_intervals(argument(intervals.name), group, number, first, at(kSequenceRows), row));
+    return in_lanes(
+        emit().read_intervals(argument(intervals.name), group, number, at(kQueryStart), at(kSequenceRows), row));
   };
   Value valid = emit().lt(columns, end(0));
   for (int64_t number = 1; number < intervals.entries; number += 2) {
@@ -212,17 +212,17 @@ void AttentionItem::by_kind(Value head, const std::function<void(bool softmax)>&
   emit().when(emit().lt(head, emit().integer(params().num_softmax_heads)), [&] { body(true); }, [&] { body(false); });
 }
 
-Value AttentionItem::part_place(Value query, Value head, int64_t part, const GradientParts& parts) const {
-  const Value row = emit().add(emit().mul(query, emit().integer(params().heads)), head);
-  return emit().add(emit().mul(row, emit().integer(parts.count())), emit().integer(parts.first() + part));
+Value AttentionItem::part_place(Value row, Value head, int64_t part, const GradientParts& parts) const {
+  const Value place = emit().add(emit().mul(row, emit().integer(params().heads)), head);
+  return emit().add(emit().mul(place, emit().integer(parts.count())), emit().integer(parts.first() + part));
 }
 
-void AttentionItem::store_part(Value slope, Value query, int64_t part, const GradientParts& parts) {
-  emit().store_element(slope, function_->parts, part_place(query, at(kHead), part, parts));
+void AttentionItem::store_part(Value slope, Value row, int64_t part, const GradientParts& parts) {
+  emit().store_element(slope, function_->parts, part_place(row, at(kHead), part, parts));
 }
 
-Value AttentionItem::load_part(Value query, Value head, int64_t part, const GradientParts& parts) const {
-  return emit().load_element(function_->parts, part_place(query, head, part, parts));
+Value AttentionItem::load_part(Value row, Value head, int64_t part, const GradientParts& parts) const {
+  return emit().load_element(function_->parts, part_place(row, head, part, parts));
 }
 
 void AttentionItem::add_to_chain(Value sum, Value element, const GradientParts& parts) {

@@ -21,11 +21,12 @@ enum Coordinate : size_t {
   kHead,
   kBegin,
   kEnd,
-  kQueryStart,          // forward: row of q and out that would hold the sequence's row 0
-  kSide = kQueryStart,  // backward: what the tile is of, an AttentionSide
-  kSequence,            // number of the sequence in the batch
-  kChain,               // of rows in backward: WorkItem::chain
-  kContexts,            // where each sequence has its own number of them
+  kQueryStart,  // row of q, and of what has its rows, that would hold the sequence's row 0
+  kSequence,    // number of the sequence in the batch
+  kContexts,    // where each sequence has its own number of them
+  kSide,        // backward: what the tile is of, an AttentionSide
+  kFirstQuery,  // of columns in backward: the sequence's first row that q has
+  kChain,       // of rows in backward: WorkItem::chain
 };
 
 // Backward computes dq of a tile of rows (of q and dout), dk and dv of a tile of columns (rows of k and v), and the
@@ -40,7 +41,7 @@ std::vector<const Operand*> pair_gradients(const AttentionSpec& spec);
 class AttentionItem {
  public:
   // Fails where the module lacks a region function.
-  static Result<AttentionItem> create(const AttentionSpec& spec, Direction direction, ItemFunction& function);
+  static Result<AttentionItem> create(const AttentionSpec& spec, ItemFunction& function);
 
   using Value = mlir::Value;
   struct Visibility {
@@ -55,6 +56,9 @@ class AttentionItem {
   // The first failure of the functions below; what was built after it is thrown away.
   const Status& status() const { return status_; }
 
+  // Places of a row of this item's sequence in q and in k.
+  Value query_row(Value row) const { return emit().add(at(kQueryStart), row); }
+  Value key_row(Value row) const { return emit().add(at(kSequenceStart), row); }
   // Rows of this item's head, or of another.
   TensorRows rows_of(std::string_view argument, int64_t width, Value first_row, Value head = {}) const;
   // The block of an operand of pairs, of its gradient or of what that is added to, which is `argument`, that begins at
@@ -106,16 +110,15 @@ class AttentionItem {
   Emitter::RowFactor factors(Value first, Value head = {}) const;
   // Where all rows of q have the same: 1 / scaling_seqlen, 1 / max_seq_len where that is not positive, or the factor.
   Value factor() const;
-  // Where rows of q, counted in the tensor, leave what they add to gradients of operands for HostOperator::finish: each
+  // Store and load what rows of a sequence, counted in k, add to gradients of operands in HostOperator::finish: each
   // row and head has parts.count() numbers.
-  void store_part(Value slope, Value query, int64_t part, const GradientParts& parts);
-  Value load_part(Value query, Value head, int64_t part, const GradientParts& parts) const;
+  void store_part(Value slope, Value row, int64_t part, const GradientParts& parts);
+  Value load_part(Value row, Value head, int64_t part, const GradientParts& parts) const;
   // Adds to what this item's chain leaves for one of GradientParts::sums_of_pairs.
   void add_to_chain(Value sum, Value element, const GradientParts& parts);
 
  private:
-  AttentionItem(const AttentionSpec& spec, Direction direction, ItemFunction& function)
-      : spec_(&spec), direction_(direction), function_(&function) {}
+  AttentionItem(const AttentionSpec& spec, ItemFunction& function) : spec_(&spec), function_(&function) {}
   // valid() of an instance whose launches give the intervals.
   Value in_intervals(Value row, Value column, Value head);
   // Calls a function of the mask with `where`, then the counts of this item's sequence.
@@ -126,12 +129,11 @@ class AttentionItem {
   Value read(hstu::ReadOp read, Value position, const Emitter::Values& pair) const;
   Emitter::Values score_arguments(Value x, Value row, Value column, Value head);
   Value inverse_scale() const;
-  Value part_place(Value query, Value head, int64_t part, const GradientParts& parts) const;
+  Value part_place(Value row, Value head, int64_t part, const GradientParts& parts) const;
   // Clipped to the sequence.
   std::pair<Value, Value> span(mlir::func::FuncOp function, Value begin, Value end);
 
   const AttentionSpec* spec_;
-  Direction direction_;
   ItemFunction* function_;
   mlir::func::FuncOp mask_valid_, mask_tile_, mask_columns_, mask_rows_, score_, score_grad_;
   Status status_;

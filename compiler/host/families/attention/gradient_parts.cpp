@@ -46,7 +46,7 @@ GradientParts::GradientParts(const AttentionSpec& spec) : spec_(spec), sums_of_p
   }
 }
 
-void GradientParts::finish(const Arguments& arguments, const float* parts, const std::vector<int64_t>& offsets) const {
+void GradientParts::finish(const Arguments& arguments, const float* parts, const SequenceOffsets& offsets) const {
   finish_sums_of_pairs(arguments, parts);
   parts += first();
   const int64_t heads = spec_.params().heads;
@@ -63,10 +63,10 @@ void GradientParts::finish(const Arguments& arguments, const float* parts, const
       return sum;
     };
     if (operand.kind == &sequence_kind()) {
-      for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+      for (size_t b = 0; b + 1 < offsets.keys.size(); ++b) {
         const auto sequence = static_cast<int64_t>(b);
         double sum = adds ? before.get(sequence, 0) : 0;
-        for (int64_t row = offsets[b]; row < offsets[b + 1]; ++row) {
+        for (int64_t row = offsets.keys[b]; row < offsets.keys[b + 1]; ++row) {
           for (int64_t head = 0; head < heads; ++head) sum += part_of(row, head);
         }
         gradient.put(sequence, 0, sum);
@@ -74,15 +74,21 @@ void GradientParts::finish(const Arguments& arguments, const float* parts, const
       continue;
     }
     double total = of_all && adds ? before.get(0, 0) : 0;
-    for (int64_t row = offsets.front(); row < offsets.back(); ++row) {
-      double sum = 0;
-      for (int64_t head = 0; head < heads; ++head) {
-        const double part = part_of(row, head);
-        sum += part;
-        if (operand.heads > 0) gradient.put(row, head, part + (adds ? before.get(row, head) : 0));
+    // Factors are of rows of q.
+    const std::vector<int64_t>& own = operand.use == OperandUse::kFactor ? offsets.queries : offsets.keys;
+    for (size_t b = 0; b + 1 < own.size(); ++b) {
+      for (int64_t row = own[b]; row < own[b + 1]; ++row) {
+        const int64_t key_row =
+            offsets.keys[b + 1] - (own[b + 1] - row);  // in front of the sequence there are no parts
+        double sum = 0;
+        for (int64_t head = 0; head < heads; ++head) {
+          const double part = key_row < offsets.keys[b] ? 0 : part_of(key_row, head);
+          sum += part;
+          if (operand.heads > 0) gradient.put(row, head, part + (adds ? before.get(row, head) : 0));
+        }
+        total += sum;
+        if (!of_all && operand.heads == 0) gradient.put(row, 0, sum + (adds ? before.get(row, 0) : 0));
       }
-      total += sum;
-      if (!of_all && operand.heads == 0) gradient.put(row, 0, sum + (adds ? before.get(row, 0) : 0));
     }
     if (of_all) gradient.put(0, 0, total);
   }

@@ -1,5 +1,5 @@
 // Parts of the gradients of operands that items of backward leave: of sums over rows, columns or heads, which numbers
-// each row of q and head has; of sums over all pairs, one of each element for every chain of items.
+// each row of k and head has; of sums over all pairs, one of each element for every chain of items.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,11 @@
 #include "compiler/spec/operators/hstu_attention/operands/sums.h"
 
 namespace hstujit {
+
+// First rows of the sequences in k and in q. More rows of q than the sequence has lie before it.
+struct SequenceOffsets {
+  std::vector<int64_t> keys, queries;
+};
 
 class GradientParts {
  public:
@@ -25,7 +30,7 @@ class GradientParts {
   static constexpr int64_t kChains = 64;
   const OperandSums& sums_of_pairs() const { return sums_of_pairs_; }
 
-  // All of them, for so many rows of q. Those of chains come first, those of rows at first().
+  // All of them, for so many rows of k. Those of chains come first, those of rows at first().
   int64_t size(int64_t rows) const { return first() + rows * spec_.params().heads * count(); }
   int64_t first() const { return kChains * sums_of_pairs_.count(); }
 
@@ -36,9 +41,8 @@ class GradientParts {
   int64_t log_sum() const { return static_cast<int64_t>(sums_.size()); }
   int64_t mean() const { return log_sum() + 1; }
 
-  // Adds the parts up, in an order that does not depend on threads, and writes the gradients of the rows of sequences,
-  // which begin at `offsets`.
-  void finish(const Arguments& arguments, const float* parts, const std::vector<int64_t>& offsets) const;
+  // Adds the parts up, in an order that does not depend on threads, and writes the gradients of the rows of sequences.
+  void finish(const Arguments& arguments, const float* parts, const SequenceOffsets& offsets) const;
 
  private:
   void finish_sums_of_pairs(const Arguments& arguments, const float* parts) const;
