@@ -34,8 +34,8 @@ __device__ __forceinline__ auto num_targets_of(const Params& params) {
 template <class Spec, class Params>
 __device__ __forceinline__ RowIntervals intervals_of(const Params& params, const Sequence& sequence, int head) {
   const int group = head / (Spec::kHeads / Spec::kAttnFuncHeads);
-  return {params.attn_func + (group * params.attn_func_head_stride + sequence.query_start),
-          params.attn_func_row_stride, sequence.targets.number};
+  return {params.attn_func + (group * params.attn_func_head_stride + sequence.query_start), params.attn_func_row_stride,
+          sequence.targets.number};
 }
 
 #elifdef kAttnFunc
@@ -88,4 +88,26 @@ __device__ __forceinline__ Sequence sequence_of(const Params& params, int index)
   sequence.targets = intervals_of<Spec>(params, sequence, 0);
 #endif
   return sequence;
+}
+
+// The first of the sequence's rows that q has.
+__device__ __forceinline__ int first_query_row(const Sequence& sequence) { return max(sequence.query_begin, 0); }
+
+// No sequence has more rows.
+template <class Config, class Params>
+__device__ __forceinline__ int max_sequence_rows(const Params& params) {
+  if constexpr (Config::kDelta) {
+    return params.max_seq_len;
+  } else {
+    return params.max_query_rows;
+  }
+}
+
+// Rows of q before their sequence see nothing: the threads of a CTA write zeroes to so many columns of those rows. A
+// row of the tensor is a row of q.
+template <int kColumns, class T>
+__device__ __forceinline__ void clear_rows_before(const Sequence& sequence, T* tensor, i64 row_stride) {
+  T* const first = tensor + (sequence.query_start + sequence.query_begin) * row_stride;
+  const i64 elements = static_cast<i64>(max(-sequence.query_begin, 0)) * kColumns;
+  for (i64 i = threadIdx.x; i < elements; i += blockDim.x) first[i / kColumns * row_stride + i % kColumns] = T(0);
 }

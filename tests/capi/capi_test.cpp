@@ -231,9 +231,9 @@ TEST_F(CapiTest, BackwardTakesDoutAndReturnsThreeGradients) {
   EXPECT_EQ(hstujit_op_argument(op, "out"), -1);
   hstujit_op_destroy(op);
 
-  constexpr char kDelta[] = R"({"op": "delta_hstu_attention", "heads": 2, "attn_dim": 64, "hidden_dim": 64})";
-  EXPECT_EQ(hstujit_op_create(context_, kDelta, HSTUJIT_BACKWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_UNSUPPORTED);
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("is \"backward\", but delta_hstu_attention has no backward kernel"));
+  constexpr char kCumsum[] = R"({"op": "complete_cumsum"})";
+  EXPECT_EQ(hstujit_op_create(context_, kCumsum, HSTUJIT_BACKWARD, HSTUJIT_BACKEND_CUDA, &op), HSTUJIT_UNSUPPORTED);
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("is \"backward\", but complete_cumsum has no backward kernel"));
 }
 
 TEST_F(CapiTest, TheLibraryDescribesItself) {

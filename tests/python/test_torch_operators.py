@@ -206,9 +206,9 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(errors.UnsupportedError, "left_only"):
             kept[0].sum().backward()
         q, k, v = next(torch_cases.cases())[2][:3]
-        out = ops.delta_hstu_attention(q[:3].requires_grad_(), k, v, torch_cases.offsets(), 8, 1, 0.25)
-        with self.assertRaisesRegex(errors.UnsupportedError, "delta_hstu_attention has no derivative"):
-            out.sum().backward()
+        full = ops.construct_full_kv(x, x[:3], torch_cases.offsets(), 1, x, x[:3], attn_dim=16, hidden_dim=16)
+        with self.assertRaisesRegex(errors.UnsupportedError, "construct_full_kv has no derivative"):
+            full[0].sum().backward()
         y = ops.layer_norm(x)
         q = q.detach().requires_grad_()
         z = ops.hstu_attention(q, k, v, torch_cases.offsets(), 8, 0.25)  # whose backward returns a list

@@ -46,7 +46,11 @@ def cases():
         "hstu_attention",
         *attention(num_targets=targets, rab=tensor(3, 1, 8, 8), num_softmax_heads=1),
     )
-    yield "delta", "delta_hstu_attention", (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25), {"precision": "ieee"}
+    last = (tensor(3, 2, 16), *attention()[0][1:4], 8, 1, 0.25)
+    yield "delta", "delta_hstu_attention", last, {"precision": "ieee"}
+    yield "delta_jagged", "delta_hstu_attention", (tensor(4, 2, 16), *last[1:5], 2, 0.25), {
+        "precision": "ieee", "seq_offsets_q": offsets(0, 2, 2, 4), "rab": tensor(3, 1, 8, 8), "num_softmax_heads": 1
+    }  # fmt: skip
     yield "layer_norm", "layer_norm", (x, weight, bias), {}
     yield "layer_norm_plain", "layer_norm", (x,), {}
     yield "rms_norm", "rms_norm", (x, weight), {"silu": True}
@@ -158,7 +162,6 @@ def layers():
 
 FORWARD_ONLY = {
     "cached_stu_layer",
-    "delta_hstu_attention",
     "construct_full_kv",
     "update_kv_cache",
     "complete_cumsum",

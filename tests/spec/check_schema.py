@@ -36,7 +36,7 @@ for bad in ([good["ops"][0] | {"directions": ["forward"] * 3}], good | {"default
             [{"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64}], [{"name": "a", "op": "layer_norm", "rows": 3}],
             {"version": 1, "ops": [{"name": "a", "op": "layer_norm", "rows": 3}]},
             {"version": 1, "defaults": {"op": "layer_norm"}, "ops": [{"name": "a", "rows": 3}]},
-            [good["ops"][0] | {"op": "delta_hstu_attention", "directions": ["backward"]}],
+            [{"name": "a", "op": "complete_cumsum", "rows": 3, "directions": ["backward"]}],
             [], [{"name": "a"}], {"version": 1, "ops": [{"name": "a", "rows": 3, "width": 8}]},
             {"version": 1, "defaults": {"width": 8}, "ops": [{"name": "a", "rows": 3}]}):
     if check.is_valid(bad):

@@ -173,10 +173,11 @@ TEST(Config, NamesAreRequiredPlainAndUnique) {
 }
 
 TEST(Config, ADirectionWithoutKernelIsAMistake) {
-  const Status status = config_status(one_delta(R"("directions": ["forward", "backward"])"));
+  const Status status = config_status(
+      R"({"version": 1, "ops": [{"name": "a", "op": "complete_cumsum", "rows": 8, "directions": ["forward", "backward"]}]})");
   EXPECT_EQ(status.code(), Code::kInvalidConfig);
   EXPECT_EQ(status.message(),
-            "model.json:2:80: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward kernel; "
+            "model.json:1:100: ops[0].directions[1] is \"backward\", but complete_cumsum has no backward kernel; "
             "allowed: \"forward\"");
 }
 

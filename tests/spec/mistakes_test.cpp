@@ -308,9 +308,9 @@ TEST(Mistakes, AFieldUnderAnotherNameIsTheOnlyMistakeOfItsOperator) {
 }
 
 TEST(Mistakes, ADirectionWithoutKernelSaysWhatThereIs) {
-  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "delta_hstu_attention", "attn_dim": 64,
- "hidden_dim": 64, "max_seq_len": 8, "directions": ["forward", "backward"]}]})"),
-              ElementsAre("m.json:2:64: ops[0].directions[1] is \"backward\", but delta_hstu_attention has no backward "
+  EXPECT_THAT(lines_of(R"({"version": 1, "ops": [{"name": "a", "op": "complete_cumsum",
+ "rows": 8, "directions": ["forward", "backward"]}]})"),
+              ElementsAre("m.json:2:39: ops[0].directions[1] is \"backward\", but complete_cumsum has no backward "
                           "kernel; allowed: \"forward\""));
 }
 

@@ -82,7 +82,7 @@ TEST(Config, AGridIsAListAndItsMistakesHavePlaces) {
 // Two mistakes of one kind and one of another, each on a line of its own.
 constexpr char kThreeMistakes[] = R"({"version": 1, "ops": [
   {"name": "a", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "dtype": "bfloat16"},
-  {"name": "b", "op": "delta_hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64,
+  {"name": "b", "op": "construct_full_kv", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64,
    "directions": ["backward"]},
   {"name": "c", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 64, "max_seq_len": 64, "num_heads": 4}]})";
 

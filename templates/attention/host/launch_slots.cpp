@@ -73,6 +73,10 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
     if (argument.role == ArgumentRole::kOutput && !is_gradient(argument))
       add(attention_tensor_slots(signature, argument.name, data));
   }
+  const auto add_max_seq_len = [&] {
+    if (std::ranges::find(slots, "max_seq_len", &ParamSlot::name) == slots.end())
+      slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+  };
   const auto add_where_there = [&](const Operand& operand, const std::string& tensor) {
     if (find_argument(signature, tensor) >= 0) add(operand_slots(signature, operand, tensor));
   };
@@ -81,9 +85,10 @@ std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Directi
   for (const Operand& operand : spec.operands()) {
     if (operand.use == OperandUse::kMask) continue;
     add(operand_slots(signature, operand, operand.name));
-    if (operand.kind == &pair_kind() && std::ranges::find(slots, "max_seq_len", &ParamSlot::name) == slots.end())
-      slots.push_back(argument_slot(signature, "max_seq_len", Kind::kInt, "max_seq_len"));
+    if (operand.kind == &pair_kind()) add_max_seq_len();
   }
+  // Backward has tiles of all rows of k.
+  if (direction == Direction::kBackward && spec.query_rows() != QueryRows::kAll) add_max_seq_len();
   slots.push_back(argument_slot(signature, "seq_offsets", Kind::kPointer, "seq_offsets"));
   slots.back().type = offset;
   if (spec.query_rows() == QueryRows::kLastJagged) {
@@ -123,8 +128,9 @@ GridFactor batch_factor(const Signature& signature) { return size_factor(signatu
 
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m, Direction direction) {
   const Signature signature = spec.signature(direction);
-  return {scalar_factor(max_query_rows(spec, signature), block_m), constant_factor(spec.params().heads),
-          batch_factor(signature)};
+  const int rows =
+      direction == Direction::kForward ? max_query_rows(spec, signature) : find_argument(signature, "max_seq_len");
+  return {scalar_factor(rows, block_m), constant_factor(spec.params().heads), batch_factor(signature)};
 }
 
 std::vector<GridFactor> sequence_grid(const AttentionSpec& spec, Direction direction) {

@@ -18,7 +18,8 @@ std::vector<ParamSlot> attention_tensor_slots(const Signature& signature, const 
 ParamSlot attention_map_slot(const Signature& signature, std::string name, std::string_view tensor, int64_t rows);
 
 // Slots common to the skeletons of a direction: outputs and their strides, operands that the score reads with theirs,
-// [max_seq_len with a bias], seq_offsets, [seq_offsets_q], operands that the mask reads, total_rows,
+// [max_seq_len with a bias, or backward of the last rows], seq_offsets, [seq_offsets_q], operands that the mask reads,
+// total_rows,
 // [total_query_rows], batch, max_query_rows, alpha, [dropout_ratio, seed or seed_tensor, offset], inverse_scale.
 // Members have the names that templates/attention/*/kernel.cuh use. 16-bit data types are `u16` on the device.
 std::vector<ParamSlot> attention_common_slots(const AttentionSpec& spec, Direction direction = Direction::kForward);
@@ -29,7 +30,7 @@ GridFactor size_factor(const Signature& signature, std::string_view tensor, int6
 // The batch's sequences.
 GridFactor batch_factor(const Signature& signature);
 
-// Factors of "one CTA per (sequence, head, row tile)".
+// Factors of "one CTA per (sequence, head, row tile)": of rows of q forward, of all rows backward.
 std::vector<GridFactor> attention_grid(const AttentionSpec& spec, int64_t block_m,
                                        Direction direction = Direction::kForward);
 

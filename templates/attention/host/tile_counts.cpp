@@ -5,6 +5,7 @@
 #include <list>
 
 #include "compiler/spec/operators/hstu_attention/visible_columns.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/integers.h"
 
 namespace hstujit {
@@ -40,6 +41,14 @@ SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows) {
   sequence.rows = std::max<int64_t>(1, std::llround(rows));
   if (params.num_targets) sequence.targets = std::min(sequence.rows, kTargets);
   if (params.num_contexts) sequence.contexts = std::min(sequence.rows, kContexts);
+  return sequence;
+}
+
+SequenceSize assumed_sequence(const AttentionSpec& spec, const ProblemSize& size) {
+  const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
+  SequenceSize sequence = assumed_sequence(spec.params(), size.mean_fill * static_cast<double>(longest));
+  if (spec.query_rows() != QueryRows::kAll)
+    sequence.first = std::max<int64_t>(sequence.rows - size.rows_of(kQueryAxis), 0);
   return sequence;
 }
 

@@ -24,6 +24,9 @@ inline constexpr int64_t kLongestCounted = int64_t{1} << 17;
 // A sequence as cost models assume it: the numbers of targets and contexts are known at launch only, and small.
 SequenceSize assumed_sequence(const HstuAttentionParams& params, double rows);
 
+// A sequence of the mean length, with as many rows in q as the problem says.
+SequenceSize assumed_sequence(const AttentionSpec& spec, const ProblemSize& size);
+
 // Those of `size.lengths`, else sequences whose lengths are spread evenly, as far to both sides of the mean as they can
 // be: cost models take means over them.
 std::vector<SequenceSize> assumed_sequences(const HstuAttentionParams& params, const ProblemSize& size);

@@ -19,8 +19,9 @@ std::string_view product_name(const HstuAttentionParams& params) {
   return params.dtype == DataType::kFp32 ? to_string(params.precision) : to_string(params.dtype);
 }
 
-std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
+std::vector<Rejection> general_rejections(const AttentionSpec& spec, const AttentionConfig& config,
                                           const DeviceSpec& device) {
+  const HstuAttentionParams& params = spec.params();
   std::vector<Rejection> reasons;
   if (device.capability() < kCapability) {
     reasons.push_back(
@@ -32,6 +33,9 @@ std::vector<Rejection> general_rejections(const HstuAttentionParams& params, con
   }
   if (config.schedule == "per_sequence" && params.dtype == DataType::kFp32) {
     reasons.push_back({"schedule", "schedule per_sequence with dtype fp32; allowed: bf16, fp16"});
+  }
+  if (config.schedule == "per_sequence" && spec.query_rows() != QueryRows::kAll) {
+    reasons.push_back({"schedule", "schedule per_sequence where q has the last rows alone; allowed: grid"});
   }
   if (config.ping_pong) {
     reasons.push_back({"ping_pong", "ping-pong needs the consumer warpgroups of attention/sm90_forward"});

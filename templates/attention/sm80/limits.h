@@ -10,7 +10,7 @@
 namespace hstujit::sm80 {
 
 // Why the device or a field of the config is nothing for these templates; sizes are looked at elsewhere.
-std::vector<Rejection> general_rejections(const HstuAttentionParams& params, const AttentionConfig& config,
+std::vector<Rejection> general_rejections(const AttentionSpec& spec, const AttentionConfig& config,
                                           const DeviceSpec& device);
 
 // Why `blocks` CTAs cannot be resident on one multiprocessor; empty when they can.

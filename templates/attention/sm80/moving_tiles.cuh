@@ -5,6 +5,7 @@
 // moving tiles of the other coordinate pass by it.
 #pragma once
 #include "attention/pair.cuh"
+#include "attention/sequence.cuh"
 #include "common/jagged.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/regions.cuh"
@@ -13,6 +14,8 @@ namespace sm80 {
 
 // The mask as a tile of rows sees it. Ranges of tiles are inclusive.
 struct RowsView {
+  static constexpr bool kRows = true;
+
   static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
     mask_columns(own0, own1, s.rows, s.targets, begin, end);
   }
@@ -46,6 +49,7 @@ class MovingTileCursor {
 #else
     if constexpr (Config::kEvenTiles) next_ &= ~1;
 #endif
+    if constexpr (Config::kDelta && !View::kRows) next_ = max(next_, first_query_row(sequence));
     end_ = min(end_, sequence.rows);
   }
 

@@ -49,8 +49,8 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   }
   const Rates rates = rates_of(device.capability());
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
-  const SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
-  // Tiles of rows and the columns that they see; there are about as many of columns and the rows that see them.
+  const SequenceSize sequence = assumed_sequence(spec, size);
+  // Tiles of rows and the columns that they see; of columns and the rows that see them there are about as many pairs.
   const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);
 
@@ -67,9 +67,11 @@ double backward_estimate_ms(const AttentionSpec& spec, const AttentionConfig& co
   const double work = std::max((multiply + activate) / overlapped, loads / rates.l2_bytes);
   const double exposed =
       roles * tiles_read.kv_tiles * (kBarrierCycles + (config.stages == 1 ? kExposedCycles : 0)) / resident;
-  const double tiles = roles * tiles_read.row_tiles * kTileCycles / resident;
-  const double all_tiles = static_cast<double>(ceil_div(longest, config.block_m));
-  const double empty = roles * std::max(0.0, all_tiles - tiles_read.row_tiles) * kEmptyCycles / resident;
+  const auto column_tiles = static_cast<double>(ceil_div(sequence.rows, config.block_m));
+  const double own_tiles = tiles_read.row_tiles + (roles - 1) * column_tiles;
+  const double tiles = own_tiles * kTileCycles / resident;
+  const double all_tiles = roles * static_cast<double>(ceil_div(longest, config.block_m));
+  const double empty = std::max(0.0, all_tiles - own_tiles) * kEmptyCycles / resident;
 
   const double heads = static_cast<double>(params.heads * size.batch);
   const double cycles = heads * (rates.issue * (work + exposed + tiles) + empty) / static_cast<double>(device.sm_count);

@@ -58,7 +58,7 @@ std::vector<AttentionConfig> Sm80Backward::space(const Spec& spec) {
 
 std::vector<Rejection> Sm80Backward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
-  std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
+  std::vector<Rejection> reasons = sm80::general_rejections(spec, config, device);
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (!sm80::well_formed(config)) {
     reasons.push_back(

@@ -8,7 +8,8 @@
 //
 //   S = a x^T, dP = b y^T, P = score(S), dS = dP * score'(S) under the mask, da += dS x, db += P y (columns only)
 //
-// in chunks and in registers as forward does it. Where the sums of dk and dv are more than a thread's registers hold,
+// in chunks and in registers as forward does it. Where q has the last rows of a sequence alone, tiles of rows begin at
+// the first of those, and no others pass by. Where the sums of dk and dv are more than a thread's registers hold,
 // there are CTAs for dk and others for dv. Formulas: docs/ops-attention.md.
 // Generated around it: see docs/generated-source.md.
 #pragma once
@@ -69,8 +70,14 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
         sequence.rows, [&](int own0) { run_role<Spec, Config>(params, shared, sequence, place, place.rest, own0); });
   } else {
     const int role = place.rest % Config::kRoles, index = place.rest / Config::kRoles;
-    const int tile = role == 0 ? ceil_div(params.max_query_rows, Config::kBlockM) - 1 - index : index;
-    if (tile * Config::kBlockM >= sequence.rows) return;
-    run_role<Spec, Config>(params, shared, sequence, place, role, tile * Config::kBlockM);
+    const int tile = role == 0 ? ceil_div(max_sequence_rows<Config>(params), Config::kBlockM) - 1 - index : index;
+    if constexpr (Config::kDelta) {
+      if (role == 0 && tile == 0)
+        clear_rows_before<Spec::kAttnDim>(sequence, params.dq + place.head * params.dq_head_stride,
+                                          params.dq_row_stride);
+    }
+    const int own0 = (role == 0 ? first_query_row(sequence) : 0) + tile * Config::kBlockM;
+    if (own0 >= sequence.rows) return;
+    run_role<Spec, Config>(params, shared, sequence, place, role, own0);
   }
 }

@@ -7,6 +7,8 @@ namespace sm80 {
 // The mask as a tile of columns sees it: rows pass by. It asks of columns alone that they lie within the sequence; rows
 // that do not are for the caller to leave out.
 struct ColumnsView {
+  static constexpr bool kRows = false;
+
   static __device__ __forceinline__ void range(int own0, int own1, const Sequence& s, int& begin, int& end) {
     mask_rows(own0, own1, s.rows, s.targets, begin, end);
   }

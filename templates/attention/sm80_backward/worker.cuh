@@ -39,7 +39,8 @@ class BackwardWorker {
 
   // Called by walk_moving_tiles().
   __device__ __forceinline__ void load_moving(const MovingTile& tile, int stage) {
-    load<Config::kBlockN, true>(Role::other_attn(params_), Role::other_hidden(params_), tile.first, stage_tile(stage));
+    load<Config::kBlockN, true, !Role::kRows>(Role::other_attn(params_), Role::other_hidden(params_), tile.first,
+                                              stage_tile(stage));
   }
 
   __device__ __forceinline__ void round_own() { round<Config::kBlockM, Role::kAttnGradient>(own_tile()); }
@@ -94,19 +95,21 @@ class BackwardWorker {
     return shared_ + static_cast<u32>(sizeof(Own)) + stage * static_cast<u32>(sizeof(Other));
   }
 
-  // `row` counts from the sequence's first.
+  // `row` counts from the sequence's first. `kOfQ`: the tensor has the rows of q, else those of k.
+  template <bool kOfQ>
   __device__ __forceinline__ const char* address(const TensorRef& tensor, int row) const {
+    const i64 start = kOfQ ? sequence_.query_start : sequence_.start;
     return static_cast<const char*>(tensor.data) +
-           ((sequence_.start + row) * tensor.row_stride + head_ * tensor.head_stride) * S::kElementBytes;
+           ((start + row) * tensor.row_stride + head_ * tensor.head_stride) * S::kElementBytes;
   }
 
-  template <int kRows, bool kBoth>
+  template <int kRows, bool kBoth, bool kOfQ>
   __device__ __forceinline__ void load(const TensorRef& attn, const TensorRef& hidden, int row, u32 tile) const {
     Load::template load<typename Attn::QkTile, kRows, Attn::kQkBytes>(
-        tile, address(attn, row), attn.row_stride * S::kElementBytes, sequence_.rows - row);
+        tile, address<kOfQ>(attn, row), attn.row_stride * S::kElementBytes, sequence_.rows - row);
     if constexpr (kBoth) {
       Load::template load<typename Hidden::QkTile, kRows, Hidden::kQkBytes>(
-          tile + RowPair<Spec, Config, kRows>::kHiddenOffset, address(hidden, row),
+          tile + RowPair<Spec, Config, kRows>::kHiddenOffset, address<kOfQ>(hidden, row),
           hidden.row_stride * S::kElementBytes, sequence_.rows - row);
     }
   }
@@ -133,7 +136,8 @@ class BackwardWorker {
     zero_padding<Config::kBlockM>(own_tile());
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) zero_padding<Config::kBlockN>(stage_tile(stage));
-    load<Config::kBlockM, Role::kAttnGradient>(Role::own_attn(params_), Role::own_hidden(params_), own0_, own_tile());
+    load<Config::kBlockM, Role::kAttnGradient, Role::kRows>(Role::own_attn(params_), Role::own_hidden(params_), own0_,
+                                                            own_tile());
     cp_async_commit_group();
   }
 
@@ -200,14 +204,14 @@ class BackwardWorker {
   __device__ __forceinline__ int thread_own() const { return warp_own0_ + static_cast<int>(threadIdx.x) % 32 / 4; }
 
   __device__ __forceinline__ float factor_of_row(int row) const {
-    return RowFactors<Spec, Params>(params_, sequence_.start, sequence_.rows).of(row);
+    return RowFactors<Spec, Params>(params_, sequence_.query_start, sequence_.rows).of(row);
   }
 
 #ifdef kSoftmaxScore
   template <bool kMasked>
   __device__ __forceinline__ void activate_softmax(Scores& scores, Scores& gradients, int other0) const {
     const int own = thread_own();
-    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, head_);
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.query_start, sequence_.rows, head_);
     for_each_score<S>([&](int i, int j, int e) {
       const int mine = own + 16 * i + 8 * (e / 2), other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
       bool valid = true;
@@ -228,7 +232,7 @@ class BackwardWorker {
   template <bool kMasked>
   __device__ __forceinline__ void activate_softmax(Scores& scores, Scores& gradients, int other0) const {
     const int own = thread_own();
-    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, head_);
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.query_start, sequence_.rows, head_);
     for_each_score<S>([&](int i, int j, int e) {
       const int mine = own + 16 * i + 8 * (e / 2), other = other0 + 8 * j + Products<Attn>::score_column(e % 2);
       bool valid = true;
@@ -283,7 +287,7 @@ class BackwardWorker {
 
   __device__ __forceinline__ auto factors() const {
     if constexpr (Role::kRows) {
-      return row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+      return row_factors<Spec>(params_, sequence_.query_start, sequence_.rows);
     } else {
       return common_factor<Spec>(params_);
     }
@@ -293,19 +297,21 @@ class BackwardWorker {
   __device__ __forceinline__ void store(const TensorRef& tensor, const typename Shape_::Outputs& sums) const {
 #ifdef kDropoutSoftmax
     if (is_softmax_head<Spec>(head_)) {
-      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
-                                          warp_own0_, sequence_.rows, sums, kept_factor(params_));
+      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address<Role::kRows>(tensor, 0)),
+                                          tensor.row_stride * S::kElementBytes, warp_own0_, sequence_.rows, sums,
+                                          kept_factor(params_));
       return;
     }
 #elifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(head_)) {
-      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
-                                          warp_own0_, sequence_.rows, sums, 1.0f);
+      store_outputs<Spec, Config, Shape_>(const_cast<char*>(address<Role::kRows>(tensor, 0)),
+                                          tensor.row_stride * S::kElementBytes, warp_own0_, sequence_.rows, sums, 1.0f);
       return;
     }
 #endif
-    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address(tensor, 0)), tensor.row_stride * S::kElementBytes,
-                                        warp_own0_, sequence_.rows, sums, factors());
+    store_outputs<Spec, Config, Shape_>(const_cast<char*>(address<Role::kRows>(tensor, 0)),
+                                        tensor.row_stride * S::kElementBytes, warp_own0_, sequence_.rows, sums,
+                                        factors());
   }
 
   const Params& params_;

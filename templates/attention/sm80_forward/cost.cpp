@@ -48,9 +48,8 @@ double estimate_ms(const AttentionSpec& spec, const AttentionConfig& config, con
   const Rates rates = rates_of(device.capability());
   const bool ieee = is_ieee(params);
   const int64_t longest = std::min(size.max_seq_len, kLongestCounted);
-  SequenceSize sequence = assumed_sequence(params, size.mean_fill * static_cast<double>(longest));
+  const SequenceSize sequence = assumed_sequence(spec, size);
   const bool delta = spec.query_rows() != QueryRows::kAll;
-  if (delta) sequence.first = std::max<int64_t>(sequence.rows - size.rows_of(kQueryAxis), 0);
   // Loads and barriers go by KV tiles; products and scores by warps and chunks, which skip what they may not see.
   const TileCounts tiles_read = count_tiles(params, sequence, config.block_m, config.block_n);
   const TileCounts chunks = count_tiles(params, sequence, resources.warp_rows, resources.chunk_columns);

@@ -60,10 +60,7 @@ std::vector<AttentionConfig> Sm80Forward::space(const Spec& spec) {
 
 std::vector<Rejection> Sm80Forward::reject(const Spec& spec, const Config& config, const DeviceSpec& device) {
   const auto& params = spec.params();
-  std::vector<Rejection> reasons = sm80::general_rejections(params, config, device);
-  if (config.schedule == "per_sequence" && spec.query_rows() != QueryRows::kAll) {
-    reasons.push_back({"schedule", "schedule per_sequence where q has the last rows alone; allowed: grid"});
-  }
+  std::vector<Rejection> reasons = sm80::general_rejections(spec, config, device);
   if (!sm80::well_formed(config)) {
     reasons.push_back(
         {"tile",

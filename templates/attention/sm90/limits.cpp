@@ -84,6 +84,13 @@ std::vector<Rejection> interval_softmax_rejections(const HstuAttentionParams& pa
                                     params.attn_func, params.num_softmax_heads)}};
 }
 
+std::vector<Rejection> query_row_rejections(const AttentionSpec& spec) {
+  if (spec.query_rows() == QueryRows::kAll) return {};
+  return {{"query_rows",
+           fmt::format("{} has the last rows of each sequence in q; allowed: all rows, whose tiles begin as those of k",
+                       spec.op())}};
+}
+
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config) {
   if (!config.pack_sequences) return {};
   if (spec.params().has_softmax()) {

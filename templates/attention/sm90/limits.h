@@ -26,6 +26,9 @@ std::vector<Rejection> interval_softmax_rejections(const HstuAttentionParams& pa
 // Why a config with site warps is nothing for a template without them.
 std::vector<Rejection> site_warp_rejections(const AttentionConfig& config);
 
+// Why backward for Hopper is nothing for the operator's rows of q.
+std::vector<Rejection> query_row_rejections(const AttentionSpec& spec);
+
 // Why a config that packs sequences is nothing for a template that can: empty for one that does not.
 std::vector<Rejection> packed_rejections(const AttentionSpec& spec, const AttentionConfig& config);
 

@@ -139,6 +139,7 @@ std::vector<Rejection> Sm90BackwardFused::reject(const Spec& spec, const Config&
         {"block_n", fmt::format("block_n {}; allowed: {}, the rows of a product", config.block_n, kQTileRows)});
   }
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::query_row_rejections(spec)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::interval_softmax_rejections(params)) reasons.push_back(std::move(reason));
   for (Rejection& reason : gradient_rejections(spec, device)) reasons.push_back(std::move(reason));
   if (config.pack_sequences) {

@@ -65,6 +65,7 @@ std::vector<Rejection> Sm90BackwardTwopass::reject(const Spec& spec, const Confi
   std::vector<Rejection> reasons =
       sm90::general_rejections(params, config, device, "rows or columns", "grid persistent");
   for (Rejection& reason : sm90::backward_rejections(config)) reasons.push_back(std::move(reason));
+  for (Rejection& reason : sm90::query_row_rejections(spec)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::packed_rejections(spec, config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::site_warp_rejections(config)) reasons.push_back(std::move(reason));
   for (Rejection& reason : sm90::interval_softmax_rejections(params)) reasons.push_back(std::move(reason));

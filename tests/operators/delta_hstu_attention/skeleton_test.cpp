@@ -88,6 +88,67 @@ TEST(DeltaSkeletons, RowsOfQAreCountedByArgumentsOfTheirOwn) {
   }
 }
 
+// Hopper's templates have tiles of q that begin as those of k.
+TEST(DeltaSkeletons, BackwardHasTilesOfAllRows) {
+  for (const bool jagged : {false, true}) {
+    for (const DataType dtype : {DataType::kBf16, DataType::kFp32}) {
+      for (const auto& [attn_dim, hidden_dim] : {std::pair{8, 8}, {64, 128}, {256, 8}, {256, 256}}) {
+        const DeltaHstuAttentionSpec spec(params_of(attn_dim, hidden_dim, dtype, jagged));
+        for (const char* device : {"sm_80", "sm_89", "sm_90a"}) {
+          const auto candidates = search_space(spec, Direction::kBackward, *known_device(device), {}).candidates;
+          ASSERT_FALSE(candidates.empty()) << spec.to_json() << device;
+          for (const Candidate& candidate : candidates) {
+            const KernelConfig& config = candidate.config;
+            EXPECT_EQ(config.skeleton, "attention/sm80_backward");
+            EXPECT_EQ(config.attention().schedule, "grid");
+            const LaunchPlan plan = skeleton("attention/sm80_backward").launch_plan(spec, config, hopper());
+            const Signature signature = spec.signature(Direction::kBackward);
+            const auto name_of = [&](int argument) { return signature[static_cast<size_t>(argument)].name; };
+            const auto slots = slots_of(plan);
+            EXPECT_EQ(name_of(slots.at("max_query_rows")->argument), "max_delta_len");
+            EXPECT_EQ(name_of(slots.at("max_seq_len")->argument), "max_seq_len");
+            EXPECT_EQ(name_of(plan.grid[0].argument), "max_seq_len");
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DeltaSkeletons, BackwardRefusalsAreNamed) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, false));
+  const HstuAttentionSpec all(params_of(64, 64, DataType::kBf16, false));
+  for (const char* name : {"attention/sm90_backward_twopass", "attention/sm90_backward_fused"}) {
+    for (const KernelConfig& config : skeleton(name).space(all)) {
+      std::vector<std::string> reasons;
+      for (const Rejection& rejection : skeleton(name).reject(spec, config, hopper()))
+        reasons.push_back(rejection.reason);
+      EXPECT_THAT(reasons, Contains("query_rows")) << name;
+    }
+  }
+  const Skeleton& sm80 = skeleton("attention/sm80_backward");
+  for (const KernelConfig& config : sm80.space(spec)) {
+    if (config.attention().schedule != "per_sequence") continue;
+    std::vector<std::string> reasons;
+    for (const Rejection& rejection : sm80.reject(spec, config, hopper())) reasons.push_back(rejection.reason);
+    EXPECT_THAT(reasons, Contains("schedule"));
+  }
+}
+
+TEST(DeltaSkeletons, FewerRowsOfQTakeLessTimeBackward) {
+  const DeltaHstuAttentionSpec spec(params_of(64, 64, DataType::kBf16, true));
+  double last = 0;
+  for (const int64_t rows : {1, 64, 512, 4096}) {
+    ProblemSize size;
+    size.max_seq_len = 4096;
+    size.other_rows["Lq"] = rows;
+    const Candidate best = search_space(spec, Direction::kBackward, hopper(), size).candidates.front();
+    EXPECT_TRUE(std::isfinite(best.estimate_ms)) << rows;
+    EXPECT_GE(best.estimate_ms, last) << rows;
+    last = best.estimate_ms;
+  }
+}
+
 TEST(DeltaSkeletons, TheSourceSaysWhichRowsQHas) {
   const auto constant = [](const OpSpec& spec, const char* skeleton_name, std::string_view name) {
     const std::vector<KernelConfig> configs = configs_for(spec, hopper(), skeleton_name);

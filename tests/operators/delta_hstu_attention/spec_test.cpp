@@ -126,6 +126,7 @@ TEST(DeltaHstuAttentionSpec, BackwardHasTheRowsOfQAndOfK) {
                                   {"attn_scale", "rows"},
                                   {"operands", "w: row(grad)"},
                                   {"score", "silu(x * w[row])"}});
+    ASSERT_TRUE(spec->supports(Direction::kBackward));
     const Signature signature = spec->signature(Direction::kBackward);
     std::vector<std::string> names = {"q", "k", "v", "dout", "seq_offsets"};
     if (jagged) names.emplace_back("seq_offsets_q");

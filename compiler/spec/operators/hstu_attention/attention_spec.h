@@ -36,10 +36,7 @@ class AttentionSpec : public OpSpec {
   bool takes_counts() const { return params_.num_contexts || (knows_sequence() && !params_.has_intervals()); }
 
   Family family() const override { return Family::kAttention; }
-  // Kernels of backward take all rows of q.
-  bool supports(Direction direction) const override {
-    return direction == Direction::kForward || query_rows_ == QueryRows::kAll;
-  }
+  bool supports(Direction) const override { return true; }
   // Forward, where q has all rows: kernels for few rows of q serve batches of any size.
   int64_t small_batch_heads(Direction direction) const override {
     return direction == Direction::kForward && query_rows_ == QueryRows::kAll ? params_.heads : 0;

@@ -97,8 +97,8 @@ class PassedOn {
       : params_(params),
         softmax_(is_softmax_head<Spec>(head)),
         kept_(kept_pairs<kTransposed>(fragment, params, sequence, head)),
-        rows_(params, sequence.start, sequence.rows, head),
-        factors_(row_factors<Spec>(params, sequence.start, sequence.rows)) {
+        rows_(params, sequence.query_start, sequence.rows, head),
+        factors_(row_factors<Spec>(params, sequence.query_start, sequence.rows)) {
     if (kTransposed || !softmax_) return;
     known_[0] = rows_.of(fragment.row_of(0));
     known_[1] = rows_.of(fragment.row_of(2));
@@ -147,7 +147,7 @@ __device__ __forceinline__ void store_tile(const Params& params, i64 first, int 
                                            const float (&sums)[kFragments][4]) {
   using Gradient = typename Spec::Bias::Gradient;
   const Fragment<Spec> fragment(row0, column0);
-  const int size = params.max_query_rows, t = static_cast<int>(threadIdx.x) % 4;
+  const int size = max_sequence_rows<Config>(params), t = static_cast<int>(threadIdx.x) % 4;
   if constexpr (!Spec::kDtypeFp32) {
     u32 words[2 * kFragments];
 #pragma unroll
@@ -225,7 +225,7 @@ class BiasSums {
 #endif
 #ifdef kSoftmaxScore
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
-    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.query_start, sequence_.rows, kv_tile.head);
     const float factor = factor_of_kept(params_);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -240,7 +240,7 @@ class BiasSums {
   }
 #elifdef kDropoutSoftmax
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
-    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.query_start, sequence_.rows, kv_tile.head);
     const float factor = kept_factor(params_);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -254,7 +254,7 @@ class BiasSums {
   }
 #elifdef kNumSoftmaxHeads
   __device__ __forceinline__ void add_softmax(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
-    const SoftmaxRows<Spec, Params> rows(params_, sequence_.start, sequence_.rows, kv_tile.head);
+    const SoftmaxRows<Spec, Params> rows(params_, sequence_.query_start, sequence_.rows, kv_tile.head);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -269,7 +269,7 @@ class BiasSums {
   __device__ __forceinline__ void add(const KvTile& kv_tile, const Scores& scores, const Scores& gradients) {
 #ifdef kNumSoftmaxHeads
     if (is_softmax_head<Spec>(kv_tile.head)) return add_softmax(kv_tile, scores, gradients);
-    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+    const auto factors = row_factors<Spec>(params_, sequence_.query_start, sequence_.rows);
 #endif
 #ifdef kDropout
     const u32 added = valid_ & kept_;
@@ -317,7 +317,7 @@ class BiasSums {
   // thread reads is stored by its warp, behind the additions.
   __device__ __forceinline__ void add_before(i64 first) {
     using Before = typename Spec::Bias::Before;
-    const int size = params_.max_query_rows;
+    const int size = max_sequence_rows<Config>(params_);
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
 #pragma unroll
@@ -432,7 +432,7 @@ class RowSums {
 #endif
       const int row = fragment.row + 8 * half;
       if (threadIdx.x % 4 != 0 || row >= sequence_.rows) continue;
-      const i64 at = sequence_.start + row;
+      const i64 at = sequence_.query_start + row;
       sums[at] = before == nullptr ? sum : before[at] + sum;
     }
   }
@@ -450,6 +450,17 @@ class RowSums {
   float sums_[2] = {0.0f, 0.0f};  // of this thread's two rows
 };
 
+// Writes zeroes to the rows of a tile that q does not have. The tile is of a square of `size` rows and columns, whose
+// element 0 is `first`.
+template <class T>
+__device__ __forceinline__ void clear_rows_without_query(const Sequence& sequence, T* first, i64 row_stride, int size,
+                                                         int row0, int column0) {
+  const int rows = min(min(first_query_row(sequence), size) - row0, kTileSize);
+  const int columns = min(size - column0, kTileSize);
+  for (int i = static_cast<int>(threadIdx.x); i < rows * columns; i += kThreads)
+    first[(row0 + i / columns) * row_stride + column0 + i % columns] = T(0);
+}
+
 }  // namespace operand_gradients
 
 // One CTA per (sequence, bias head, tile). Writes all of the gradient, zeroes where there is nothing to add up.
@@ -458,14 +469,18 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
   using namespace operand_gradients;
   using Gradient = typename Spec::Bias::Gradient;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+  const u32 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize);
   const u32 column_tile = blockIdx.x % tiles, row_tile = blockIdx.x / tiles % tiles;
   const u32 pair = blockIdx.x / tiles / tiles;
   const int bias_head = static_cast<int>(pair % Spec::Bias::kHeads),
             index = static_cast<int>(pair / Spec::Bias::kHeads);
-  const int row0 = static_cast<int>(row_tile) * kTileSize, column0 = static_cast<int>(column_tile) * kTileSize;
+  const int first_row = static_cast<int>(row_tile) * kTileSize, column0 = static_cast<int>(column_tile) * kTileSize;
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
+  const int row0 = first_query_row(sequence) + first_row;
   const i64 first = index * Gradient::batch_stride(params) + bias_head * Gradient::head_stride(params);
+  if constexpr (Config::kDelta)
+    clear_rows_without_query(sequence, Gradient::data(params) + first, Gradient::row_stride(params),
+                             max_sequence_rows<Config>(params), first_row, column0);
   bool full, visible;
   classify<Spec>(sequence, row0, column0, full, visible);
   BiasSums<Spec, Config, Params> sums(params, sequence, bias_head, row0, column0, full, visible);
@@ -476,7 +491,7 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
 #else
     TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
 #endif
-    sums.finish(sequence.start, sequence.rows);
+    sums.finish(sequence.query_start, sequence.rows);
   }
   if constexpr (Config::kAddsGradients) {
     using Before = typename Spec::Bias::Before;
@@ -486,26 +501,36 @@ __device__ __forceinline__ void bias_gradient(const Params& params) {
   store_tile<Spec, Config>(params, first, row0, column0, sums.sums());
 }
 
-// One CTA per (sequence, tile of rows). Writes the rows of sequences: of the factors' gradient, or of `row_sums` where
-// the rows have one factor in common.
+// Memory for the sums of rows of q: the factors' gradient, or `row_sums` where the rows have one factor in common.
+template <class Spec, class Params>
+__device__ __forceinline__ float* sums_of_rows(const Params& params) {
+  if constexpr (Spec::Factors::kOfRows) {
+    return Spec::Factors::Gradient::data(params);
+  } else {
+    return params.row_sums;
+  }
+}
+
+// One CTA per (sequence, tile of rows). Writes the sums of the rows of sequences that q has.
 template <class Spec, class Config, class Params>
 __device__ __forceinline__ void scale_gradient(const Params& params) {
   using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-  const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+  using Factors = typename Spec::Factors;
+  const u32 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize);
   const int index = static_cast<int>(blockIdx.x / tiles);
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
-  const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
+  const int row0 = first_query_row(sequence) + static_cast<int>(blockIdx.x % tiles) * kTileSize;
+  if constexpr (Config::kDelta) {
+    if (blockIdx.x % tiles == 0) clear_rows_before<1>(sequence, sums_of_rows<Spec>(params), 1);
+  }
   if (row0 >= sequence.rows) return;
   RowSums<Spec, Config, Params> sums(params, sequence, row0);
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
-  using Factors = typename Spec::Factors;
-  if constexpr (!Factors::kOfRows) {
-    sums.store(params.row_sums);
-  } else if constexpr (Config::kAddsGradients) {
-    sums.store(Factors::Gradient::data(params), Factors::Before::data(params));
+  if constexpr (Factors::kOfRows && Config::kAddsGradients) {
+    sums.store(sums_of_rows<Spec>(params), Factors::Before::data(params));
   } else {
-    sums.store(Factors::Gradient::data(params));
+    sums.store(sums_of_rows<Spec>(params));
   }
 }
 
@@ -514,8 +539,14 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_row_sums(const Params& params) {
   using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kSumThreads * sizeof(float)];
-  const i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
-  const i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
+  i64 end = min(static_cast<i64>(params.seq_offsets[params.batch]), params.total_rows);
+  i64 begin = min(max(static_cast<i64>(params.seq_offsets[0]), 0ll), max(end, 0ll));
+  if constexpr (Config::kDelta) {
+    const Sequence first = sequence_of<Spec, Config>(params, 0);
+    const Sequence last = sequence_of<Spec, Config>(params, static_cast<int>(params.batch) - 1);
+    begin = first.query_start + first.query_begin;
+    end = last.query_start + last.rows;
+  }
   float sum = 0.0f;
   for (i64 row = begin + threadIdx.x; row < end; row += kSumThreads) sum += params.row_sums[row];
   auto* const partials = reinterpret_cast<float*>(static_bytes);

@@ -49,7 +49,7 @@ class PairSlopes {
 #ifdef kSoftmaxScore
     // Factors of rows are in what is passed on.
 #else
-    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+    const auto factors = row_factors<Spec>(params_, sequence_.query_start, sequence_.rows);
 #endif
 #pragma unroll
     for (int j = 0; j < kFragments; ++j) {
@@ -110,11 +110,18 @@ struct PairGradient {
     using namespace operand_gradients;
     __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
     const u32 tiles = ceil_div(params.max_seq_len, kTileSize), place = blockIdx.x / tiles / tiles;
-    const int row0 = static_cast<int>(blockIdx.x / tiles % tiles) * kTileSize;
+    const int first_row = static_cast<int>(blockIdx.x / tiles % tiles) * kTileSize;
     const int column0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
     const int own_head = static_cast<int>(place % Slopes::kPairHeads);
     const int index = static_cast<int>(place / Slopes::kPairHeads);
     const Sequence sequence = sequence_of<Spec, Config>(params, index);
+    const int row0 = first_query_row(sequence) + first_row;
+    if constexpr (Config::kDelta) {
+      using Gradient = typename Slopes::Gradient;
+      const i64 first = index * Gradient::batch_stride(params) + own_head * Gradient::head_stride(params);
+      clear_rows_without_query(sequence, Gradient::data(params) + first, Gradient::row_stride(params),
+                               params.max_seq_len, first_row, column0);
+    }
     bool full, visible;
     classify<Spec>(sequence, row0, column0, full, visible);
     visible = visible && Slopes::kByRow;

@@ -30,6 +30,7 @@ class SlopeSums {
 #else
     if constexpr (Config::kEvenTiles) begin_ &= ~1;
 #endif
+    if constexpr (Config::kDelta && kColumns) begin_ = max(begin_, first_query_row(sequence));
     end_ = min(end_, sequence.rows);
     other_ = begin_;
 #ifdef kSoftmaxScore
@@ -61,7 +62,7 @@ class SlopeSums {
 #ifdef kSoftmaxScore
     const PassedOn<Spec, Config, Params, kColumns> passed_on(params_, sequence_, tile.head, fragment);
 #else
-    const auto factors = row_factors<Spec>(params_, sequence_.start, sequence_.rows);
+    const auto factors = row_factors<Spec>(params_, sequence_.query_start, sequence_.rows);
 #endif
 #ifdef kSoftmaxScore
     // It knows which pairs are kept.
@@ -114,10 +115,10 @@ class SlopeSums {
   float (&sums_)[2];  // of this thread's two rows
 };
 
-// To the tensor's elements, with what the gradient is added to.
+// To the tensor's elements of the rows from row0 up to `end`, with what the gradient is added to.
 template <class Slopes, class Params>
-__device__ __forceinline__ void store_slopes(const Params& params, const Sequence& sequence, int row0, int head,
-                                             const float (&sums)[2]) {
+__device__ __forceinline__ void store_slopes(const Params& params, const Sequence& sequence, int row0, int end,
+                                             int head, const float (&sums)[2]) {
   const int first = row0 + static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -125,7 +126,7 @@ __device__ __forceinline__ void store_slopes(const Params& params, const Sequenc
     sum += __shfl_xor_sync(~0u, sum, 1);
     sum += __shfl_xor_sync(~0u, sum, 2);
     const int row = first + 8 * half;
-    if (threadIdx.x % 4 != 0 || row >= sequence.rows) continue;
+    if (threadIdx.x % 4 != 0 || row >= end) continue;
     const auto place = [&](auto tensor) {
       if constexpr (Slopes::kByHead) return (sequence.start + row) * decltype(tensor)::row_stride(params) + head;
       return sequence.start + row;
@@ -136,14 +137,15 @@ __device__ __forceinline__ void store_slopes(const Params& params, const Sequenc
 
 }  // namespace operand_gradients
 
-// One CTA per (sequence, tile of rows), and head where the operand has heads.
+// One CTA per (sequence, tile of rows), and head where the operand has heads. Tiles begin at the first row that q has;
+// a CTA with delta has a tile of the rows before that one, too, which are columns alone.
 template <class Slopes>
 struct RowGradient {
   template <class Spec, class Config, class Params>
   static __device__ __forceinline__ void run(const Params& params) {
     using namespace operand_gradients;
     __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-    const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
+    const u32 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize);
     u32 place = blockIdx.x / tiles;
     int head = 0, end_head = Spec::kHeads;
     if constexpr (Slopes::kByHead) {
@@ -153,11 +155,25 @@ struct RowGradient {
     }
     const int index = static_cast<int>(place);
     const Sequence sequence = sequence_of<Spec, Config>(params, index);
-    const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
-    if (row0 >= sequence.rows) return;
-    float sums[2] = {0.0f, 0.0f};
+    const int first = static_cast<int>(blockIdx.x % tiles) * kTileSize;
     const u32 shared = shared_address(static_bytes);
-    if constexpr (Slopes::kByRow) {
+    if constexpr (Config::kDelta) {
+      add_up<Spec, Config, false>(params, sequence, index, shared, first, first_query_row(sequence), head, end_head);
+      __syncthreads();  // the buffers are no longer read
+    }
+    add_up<Spec, Config, Slopes::kByRow>(params, sequence, index, shared, first_query_row(sequence) + first,
+                                         sequence.rows, head, end_head);
+  }
+
+ private:
+  // A tile of the rows from row0 up to `end`, over the pairs whose row, with kByRow, or whose column they are.
+  template <class Spec, class Config, bool kByRow, class Params>
+  static __device__ __forceinline__ void add_up(const Params& params, const Sequence& sequence, int index, u32 shared,
+                                                int row0, int end, int head, int end_head) {
+    using namespace operand_gradients;
+    if (row0 >= end) return;
+    float sums[2] = {0.0f, 0.0f};
+    if constexpr (kByRow) {
       SlopeSums<Spec, Config, Params, Slopes, false> by_row(params, sequence, row0, head, end_head, sums);
       TilePairs<Spec, Params>(params, sequence, index, shared, row0).run(by_row);
     }
@@ -166,6 +182,6 @@ struct RowGradient {
       SlopeSums<Spec, Config, Params, Slopes, true> by_column(params, sequence, row0, head, end_head, sums);
       TilePairs<Spec, Params, true>(params, sequence, index, shared, row0).run(by_column);
     }
-    store_slopes<Slopes>(params, sequence, row0, head, sums);
+    store_slopes<Slopes>(params, sequence, row0, end, head, sums);
   }
 };

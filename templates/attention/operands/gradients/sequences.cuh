@@ -13,9 +13,10 @@ struct SequenceGradient {
   static __device__ __forceinline__ void run(const Params& params) {
     using namespace operand_gradients;
     __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-    const u32 tiles = ceil_div(params.max_query_rows, kTileSize);
-    const int index = static_cast<int>(blockIdx.x / tiles), row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
+    const u32 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize);
+    const int index = static_cast<int>(blockIdx.x / tiles);
     const Sequence sequence = sequence_of<Spec, Config>(params, index);
+    const int row0 = first_query_row(sequence) + static_cast<int>(blockIdx.x % tiles) * kTileSize;
     if (row0 >= sequence.rows) return;
     float sums[2] = {0.0f, 0.0f};
     if constexpr (Slopes::kByRow) {
@@ -39,9 +40,10 @@ struct SequenceGradient {
   template <class Spec, class Config, class Params>
   static __device__ __forceinline__ void add(const Params& params) {
     using namespace operand_gradients;
-    const i64 index = blockIdx.x, first = index * ceil_div(params.max_query_rows, kTileSize);
-    const int rows = sequence_of<Spec, Config>(params, static_cast<int>(index)).rows;
-    const int tiles = ceil_div(min(rows, static_cast<int>(params.max_query_rows)), kTileSize);
+    const i64 index = blockIdx.x, first = index * ceil_div(max_sequence_rows<Config>(params), kTileSize);
+    const Sequence sequence = sequence_of<Spec, Config>(params, static_cast<int>(index));
+    const int rows = sequence.rows - first_query_row(sequence);
+    const int tiles = ceil_div(min(rows, max_sequence_rows<Config>(params)), kTileSize);
     float sum = 0.0f;
     for (int tile = static_cast<int>(threadIdx.x); tile < tiles; tile += 32) sum += params.sequence_sums[first + tile];
 #pragma unroll

@@ -135,7 +135,7 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void kernel_main(const Params& params) {
   using namespace operand_gradients;
   __shared__ __align__(128) unsigned char static_bytes[kStaticBytes];
-  const u32 tiles = ceil_div(params.max_query_rows, kTileSize), place = blockIdx.x / tiles;
+  const u32 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize), place = blockIdx.x / tiles;
   const int head = static_cast<int>(place % Spec::kNumSoftmaxHeads);
   const int index = static_cast<int>(place / Spec::kNumSoftmaxHeads);
 #ifdef kAttnFunc
@@ -144,7 +144,7 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
 #else
   const Sequence sequence = sequence_of<Spec, Config>(params, index);
 #endif
-  const int row0 = static_cast<int>(blockIdx.x % tiles) * kTileSize;
+  const int row0 = first_query_row(sequence) + static_cast<int>(blockIdx.x % tiles) * kTileSize;
   if (row0 >= sequence.rows) return;
   SoftmaxSums<Spec, Config, Params> sums(params, sequence, row0, head);
 #ifdef kSoftmaxScore
@@ -153,5 +153,5 @@ __device__ __forceinline__ void kernel_main(const Params& params) {
 #else
   TilePairs<Spec, Params>(params, sequence, index, shared_address(static_bytes), row0).run(sums);
 #endif
-  sums.store(params.softmax_rows + sequence.start * Spec::kNumSoftmaxHeads + head);
+  sums.store(params.softmax_rows + sequence.query_start * Spec::kNumSoftmaxHeads + head);
 }

@@ -79,7 +79,8 @@ class SiteSums {
   __device__ __forceinline__ void add_by_value(const KvTile& tile, const Fragment<Spec>& fragment, bool full,
                                                const Scores& scores, const Scores& gradients) {
     const u32 valid = counted(tile, fragment, full);
-    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+    const auto factors =
+        thread_factors(row_factors<Spec>(params_, sequence_.query_start, sequence_.rows), fragment.row);
     Terms terms;
     if (tile.head == 0) {
       clear_terms(terms);
@@ -111,7 +112,8 @@ class SiteSums {
     const u32 valid = fragment.valid(sequence_, full) & passed_on.counting();
 #else
     const u32 valid = counted(tile, fragment, full);
-    const auto factors = thread_factors(row_factors<Spec>(params_, sequence_.start, sequence_.rows), fragment.row);
+    const auto factors =
+        thread_factors(row_factors<Spec>(params_, sequence_.query_start, sequence_.rows), fragment.row);
 #endif
     const auto add_slopes = [&](auto of, Terms& sums) {
 #pragma unroll
@@ -231,8 +233,7 @@ class SiteSums {
 
   __device__ __forceinline__ void set_head_sums(const Terms& terms) const {
 #pragma unroll
-    for (int j = 0; j < kFragments; ++j)
-      head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
+    for (int j = 0; j < kFragments; ++j) head_sums(j) = make_float4(terms[j][0], terms[j][1], terms[j][2], terms[j][3]);
   }
 
   template <class Site>
@@ -306,11 +307,12 @@ __device__ __forceinline__ void site_gradients(const Params& params) {
   const SiteMemory memory(shared_bytes);
   memory.clear();
   SiteSums<Spec, Config, Params> sums(params, memory);
-  const i64 tiles = ceil_div(params.max_query_rows, kTileSize);
+  const i64 tiles = ceil_div(max_sequence_rows<Config>(params), kTileSize);
   for (i64 item = blockIdx.x; item < tiles * params.batch; item += gridDim.x) {
     const int index = static_cast<int>(item % params.batch);
-    const int row0 = static_cast<int>(tiles - 1 - item / params.batch) * kTileSize;
+    const int first = static_cast<int>(tiles - 1 - item / params.batch) * kTileSize;
     const Sequence sequence = sequence_of<Spec, Config>(params, index);
+    const int row0 = first_query_row(sequence) + first;
     if (row0 >= sequence.rows) continue;
     __syncthreads();  // the buffers of the tile before are no longer read
     sums.begin(sequence, row0);

@@ -132,16 +132,16 @@ class TilePairs {
   __device__ __forceinline__ void load(const KvTile& kv_tile, int chunk, u32 buffer) const {
     const auto& p = params_;
     if (chunk < Attn<Spec>::kChunks) {
-      load_rows<Attn<Spec>>(p.q, p.q_row_stride, p.q_head_stride, kv_tile.head, query_row0(kv_tile), chunk,
-                            query_tile(buffer));
-      load_rows<Attn<Spec>>(p.k, p.k_row_stride, p.k_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
-                            key_tile(buffer));
+      load_rows<Attn<Spec>, true>(p.q, p.q_row_stride, p.q_head_stride, kv_tile.head, query_row0(kv_tile), chunk,
+                                  query_tile(buffer));
+      load_rows<Attn<Spec>, false>(p.k, p.k_row_stride, p.k_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
+                                   key_tile(buffer));
     } else {
       chunk -= Attn<Spec>::kChunks;
-      load_rows<Hidden<Spec>>(p.dout, p.dout_row_stride, p.dout_head_stride, kv_tile.head, query_row0(kv_tile), chunk,
-                              query_tile(buffer));
-      load_rows<Hidden<Spec>>(p.v, p.v_row_stride, p.v_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
-                              key_tile(buffer));
+      load_rows<Hidden<Spec>, true>(p.dout, p.dout_row_stride, p.dout_head_stride, kv_tile.head, query_row0(kv_tile),
+                                    chunk, query_tile(buffer));
+      load_rows<Hidden<Spec>, false>(p.v, p.v_row_stride, p.v_head_stride, kv_tile.head, key_row0(kv_tile), chunk,
+                                     key_tile(buffer));
     }
   }
 
@@ -157,13 +157,14 @@ class TilePairs {
     return kTransposed ? rows_tile(buffer) : columns_tile(buffer);
   }
 
-  // From row `first` of the sequence on; what is past its end, or past the head's columns, becomes zero.
-  template <class F, class Pointer>
+  // From row `first` of the sequence on; what is past its end, or past the head's columns, becomes zero. `kOfQ`: the
+  // tensor has the rows of q, else those of k.
+  template <class F, bool kOfQ, class Pointer>
   __device__ __forceinline__ void load_rows(Pointer tensor, i64 row_stride, i64 head_stride, int head, int first,
                                             int chunk, u32 tile) const {
+    const i64 start = kOfQ ? sequence_.query_start : sequence_.start;
     const char* source = reinterpret_cast<const char*>(tensor) +
-                         ((sequence_.start + first) * row_stride + head * head_stride) * kElementBytes +
-                         chunk * F::kQkBytes;
+                         ((start + first) * row_stride + head * head_stride) * kElementBytes + chunk * F::kQkBytes;
     const int rows = sequence_.rows - first, bytes = F::kBytes - chunk * F::kQkBytes;
     sm80::for_each_piece<kTileSize, F::QkTile::kRowBytes, Load::kPiece, kThreads>([&](int row, int byte) {
       const bool valid = row < rows && byte < F::kQkBytes && byte < bytes;
