@@ -64,13 +64,6 @@ def _attention(given: Given) -> str:
     return ""
 
 
-def _delta_attention(given: Given) -> str:
-    tensors = _tensors(given, "delta_q", "k", "v")
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return "a derivative of delta attention"
-    return ""
-
-
 def _products(given: Given) -> str:
     """Sizes are not known while torch.fx traces. Products of the package in PyTorch take all of them."""
     is_plain = getattr(given.get("kernel"), "name", None) == "PYTORCH"
@@ -128,7 +121,7 @@ _MODULES = {
 _REFUSALS: dict[str, Callable[[Given], str]] = {
     "hstu_mha": _attention,
     "hstu_mha_cuda": _attention,
-    "delta_hstu_mha": _delta_attention,
+    "delta_hstu_mha": _attention,
     "hstu_compute_uqvk": _projection,
     "hstu_preprocess_and_attention": _projection,
     "hstu_compute_output": _compute_output,

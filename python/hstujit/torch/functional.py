@@ -104,8 +104,7 @@ def delta_hstu_mha(
 ) -> torch.Tensor:
     """Attention of the last rows of each sequence over all its rows: ``delta_hstu_attention`` of docs/ops-attention.md.
 
-    ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence, whose numbers ``attn_func`` has. It has
-    no derivative.
+    ``delta_q`` is (B * m, heads, attn_dim): the last m rows of each sequence, whose numbers ``attn_func`` has.
     """
     batch = seq_offsets.shape[0] - 1
     delta_len = delta_q.shape[0] // batch if batch > 0 else 1  # no sequences have any number of new rows
