@@ -21,8 +21,7 @@ from matrix_scores import score_instances
 
 
 def has_backward(chosen):
-    forward_alone = ("delta_hstu_attention", "update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad",
-                     "jagged_jagged_bmm", "cached_stu_layer")
+    forward_alone = ("update_kv_cache", "construct_full_kv", "complete_cumsum", "addmm_wgrad", "jagged_jagged_bmm", "cached_stu_layer")
     return not (chosen["op"] in forward_alone or chosen.get("left_only") or chosen.get("silu_columns") or "small_batches" in chosen or chosen.get("training") is False)
 
 
@@ -41,6 +40,11 @@ def instances():
     yield from many_instances()
     yield from crowd_instances()
     yield from plain_instances()
+
+
+def last_row_instances():
+    """Attention of the last rows of sequences, alone."""
+    return (chosen for chosen in instances() if chosen["op"] == "delta_hstu_attention")
 
 
 def small_instances():
@@ -110,6 +114,7 @@ def main():
     parser.add_argument("--direction", choices=("forward", "backward"), default="forward",
                         help="backward: of the operators that have it")
     parser.add_argument("--sanitizer", action="store_true", help="the small selection for compute-sanitizer")
+    parser.add_argument("--last-rows", action="store_true", help="attention of the last rows of sequences alone")
     parser.add_argument("--rows", action="store_true", help="operators over rows alone")
     parser.add_argument("--sequences", action="store_true", help="operators over rows of sequences alone")
     parser.add_argument("--serving", action="store_true", help="caches and offsets alone")
@@ -124,7 +129,7 @@ def main():
     parser.add_argument("--repeated-others", action="store_true", help="that of all other operators")
     arguments = parser.parse_args()
     part, parts = (int(x) for x in arguments.part.split("/"))
-    sources = {"rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances, "crowds": crowd_instances,
+    sources = {"last_rows": last_row_instances, "rows": row_instances, "sequences": sequence_instances, "serving": serving_instances, "products": product_instances, "layers": layer_instances, "crowds": crowd_instances,
                "sanitizer": small_instances, "repeated": repeated_instances, "repeated_others": repeated_others}
     sources["masks"] = lambda: mask_instances(arguments.seed, arguments.count)
     sources["scores"] = lambda: score_instances(arguments.seed, arguments.count)

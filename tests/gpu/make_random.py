@@ -66,6 +66,7 @@ def instance(draw, number):
     if way != "delta" and draw.randrange(6) == 0:
         result["dropout"], result["seed_tensor"] = True, draw.randrange(2) == 0
     if way == "delta":
+        result["directions"] = ["forward", "backward"]
         result["jagged_queries"] = draw.randrange(2) == 0
         result["delta_len"] = [draw.randint(0, 80) for _ in lengths] if result["jagged_queries"] else draw.choice([1, 3, 17, 64, 65, 130])
     elif way == "backward":

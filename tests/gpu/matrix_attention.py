@@ -123,6 +123,8 @@ def bias_instances():
         for kind in ("bf16", "fp16"):
             yield instance(f"{mask}-{kind}-rab2_rows_jagged", (128, 128), **MASKS[mask], **TYPES[kind], **BIASES["rab2_rows"]) | {
                 "op": "delta_hstu_attention", "jagged_queries": True, "delta_len": [1, 0, 64, 70], "max_seq_len": 320, "lengths": BIAS_LENGTHS}
+            yield instance(f"{mask}-{kind}-rab1_scalar_delta70", (40, 72), **MASKS[mask], **TYPES[kind], **BIASES["rab1_scalar"]) | {
+                "op": "delta_hstu_attention", "delta_len": 70, "max_seq_len": 320, "lengths": BIAS_LENGTHS}
             yield instance(f"{mask}-{kind}-rab2_rows_alone", (128, 128), **MASKS[mask], **TYPES[kind], **BIASES["rab2_rows"]) | {
                 "lengths": [1000], "small_batches": True}
     # One position at the end of rows that no load takes together with its neighbour, and data of low alignment.
