@@ -263,9 +263,9 @@ struct BiasAdd {
 struct CachedStuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -459,9 +459,9 @@ struct ConstructFullKv {
 struct DeltaHstuAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of q, k, v and out; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -580,9 +580,9 @@ struct DenseToJagged {
 struct HstuAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of q, k, v and out; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -846,9 +846,9 @@ struct HstuNormMulDropout {
 struct HstuPreprocessAndAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1108,9 +1108,9 @@ struct LayerNorm {
 struct NormAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of q, k, v and out; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1301,9 +1301,9 @@ struct Split2dJagged {
 struct StuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1458,9 +1458,9 @@ struct StuStack {
   std::int64_t layers = 0;
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;

@@ -128,11 +128,11 @@ TEST_F(CapiTest, EveryMistakeOfAConfigIsALineOfTheError) {
   EXPECT_EQ(places, (std::vector<std::string>{"model.json:2:12: device \"sm_1\"", "model.json:3:10: ops[0].name",
                                               "model.json:3:17: ops[0].op"}));
   hstujit_op* op = nullptr;
-  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "attn_dim": 64, "hidden_dim": 4, "head": 1})",
+  EXPECT_EQ(hstujit_op_create(context_, R"({"op": "hstu_attention", "attn_dim": 64, "hidden_dim": 260, "head": 1})",
                               HSTUJIT_FORWARD, HSTUJIT_BACKEND_CUDA, &op),
             HSTUJIT_INVALID_CONFIG);
   EXPECT_THAT(hstujit_last_error(), HasSubstr("did you mean \"heads\"?"));
-  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhstu_attention.hidden_dim is 4; allowed"));
+  EXPECT_THAT(hstujit_last_error(), HasSubstr("\nhstu_attention.hidden_dim is 260; allowed"));
 }
 
 TEST_F(CapiTest, BadRunOptionsAreNamed) {

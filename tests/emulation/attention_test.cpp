@@ -68,6 +68,21 @@ TEST(EmulatedAttention, BackwardOfOddWidths) {
   check({{"alignment", 4}, {"dtype", "fp32"}}, Direction::kBackward, ampere_tile(32, 2, 16, 2));
 }
 
+// Heads of any width: elements one by one, pairs of them, and pieces of 8 bytes that are no whole piece of 16.
+TEST(EmulatedAttention, AnyWidth) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (const Json& type : all_types())
+      check(with(type, {{"attn_dim", 25}, {"hidden_dim", 25}}), direction, ampere_tile(32, 2, 16, 2));
+    check({{"attn_dim", 36}, {"hidden_dim", 20}, {"dtype", "fp16"}}, direction, ampere_tile(32, 2, 16, 2));
+    check({{"attn_dim", 1}, {"hidden_dim", 3}}, direction, ampere_tile(32, 2, 16, 2));
+    check({{"attn_dim", 50}, {"hidden_dim", 50}, {"alignment", 2}}, direction, ampere_tile(32, 2, 16, 2));
+    check({{"attn_dim", 25}, {"hidden_dim", 25}}, direction, per_sequence(ampere_tile(16, 1, 16, 2)));
+    check({{"attn_dim", 255}, {"hidden_dim", 250}, {"heads", 1}}, direction, ampere_tile(32, 2, 16, 1));
+    check({{"attn_dim", 50}, {"hidden_dim", 50}, {"rab_heads", 1}, {"attn_scale", "rows"}}, direction,
+          ampere_tile(32, 2, 16, 2));
+  }
+}
+
 TEST(EmulatedAttention, BackwardAsItRunsUntuned) {
   for (const Json& type : {Json{{"dtype", "bf16"}}, Json{{"dtype", "fp32"}}}) {
     for (const int width : {64, 128}) {

@@ -66,7 +66,8 @@ TEST(HostAttention, SoftmaxOfLargeScores) {
 }
 
 TEST(HostAttention, EveryTypeAndHeadDimension) {
-  const std::vector<std::pair<int, int>> dimensions = {{8, 8}, {64, 64}, {40, 96}, {128, 24}, {256, 256}, {16, 136}};
+  const std::vector<std::pair<int, int>> dimensions = {{8, 8},     {64, 64},  {40, 96}, {128, 24},
+                                                       {256, 256}, {16, 136}, {25, 25}, {50, 1}};
   for (const char* dtype : {"bf16", "fp16", "fp32"}) {
     for (const auto& [attn_dim, hidden_dim] : dimensions) {
       Json changes = {{"dtype", dtype}, {"attn_dim", attn_dim}, {"hidden_dim", hidden_dim}, {"heads", 1}};

@@ -110,8 +110,8 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "seq_offsets has rank 2", seq_offsets=OFFSETS[None])
         self.refused(errors.InvalidArgumentError, "attn_scale", "(L) or (1)", attn_scale=random(2, 2))
         self.refused(errors.InvalidArgumentError, "num_targets", num_targets=OFFSETS)
-        wanted = "q.shape[2] is 60; it must be attn_dim, a multiple of 8 from 8 to 256"
-        self.refused(errors.InvalidArgumentError, wanted, q=random(ROWS, 2, 60), k=random(ROWS, 2, 60))
+        wanted = "q.shape[2] is 260; it must be attn_dim, from 1 to 256"
+        self.refused(errors.InvalidArgumentError, wanted, q=random(ROWS, 2, 260), k=random(ROWS, 2, 260))
         self.refused(errors.InvalidArgumentError, "heads, from 1 to 1024", q=random(ROWS, 0, 64))
         words = "rab_heads is 3", "; rab_heads is rab.shape[1]"
         self.refused(errors.InvalidConfigError, *words, rab=random(1, 3, 8, 8))

@@ -160,14 +160,14 @@ class Configs(Scratch):
             hstujit.Config(self.folder / "none.json")
 
     def test_mistakes_of_a_dict_are_named_without_a_line(self):
-        wrong = [{"name": "a", **INSTANCE, "attn_dim": 60, "max_seq_len": 8}, {"nme": 1}]
+        wrong = [{"name": "a", **INSTANCE, "attn_dim": 260, "max_seq_len": 8}, {"nme": 1}]
         for call in (hstujit.Config, hstujit.explain, hstujit.check_config):
             with self.assertRaises(errors.InvalidConfigError) as raised:
                 call({"version": 1, "ops": wrong})
             lines = str(raised.exception).splitlines()
-            self.assertTrue(lines[0].startswith("ops[0].attn_dim is 60; allowed: "), lines)
+            self.assertTrue(lines[0].startswith("ops[0].attn_dim is 260; allowed: "), lines)
             self.assertTrue(all(line.startswith("ops[1]") for line in lines[1:]), lines)
-            with self.assertRaisesRegex(errors.InvalidConfigError, r"^\[0\].attn_dim is 60"):
+            with self.assertRaisesRegex(errors.InvalidConfigError, r"^\[0\].attn_dim is 260"):
                 call(wrong)
         with self.assertRaisesRegex(errors.InvalidConfigError, "\nand 80 more$"):
             hstujit.Config([1] * 100)

@@ -3,6 +3,7 @@
 import re
 import unittest
 
+import formulas
 from torch_support import JaggedAttention, torch
 
 if torch:
@@ -113,6 +114,13 @@ class Attention(JaggedAttention):
 
     def with_text(self, **says):
         return torch.ops.hstujit.hstu_attention(*self.qkv, self.offsets, self.longest, 16**-0.5, **says)
+
+    def test_heads_of_any_width(self):
+        for attn, hidden in ((25, 25), (50, 3), (1, 30)):
+            self.qkv = [torch.randn(101, 2, width, requires_grad=True) for width in (attn, attn, hidden)]
+            self.dout = torch.randn(101, 2, hidden)
+            found = hstujit.torch.attention(*self.qkv, self.offsets, self.longest, alpha=0.2)
+            self.check(found, lambda q, k, v: formulas.attention(q, k, v, self.offsets, self.longest, 0.2))
 
     def test_a_function_is_its_text(self):
         found, wanted = self.attend(*self.qkv, mask=window), self.with_text(mask=mask_text(window))

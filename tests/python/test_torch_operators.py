@@ -258,7 +258,7 @@ class Mistakes(unittest.TestCase):
         self.refused(errors.InvalidArgumentError, "k has dtype fp16; it must be fp32", k=k.half())
         self.refused(errors.InvalidArgumentError, "q has dtype fp64; it must be bf16, fp16 or fp32", q=q.double())
         self.refused(errors.InvalidArgumentError, "q has dtype complex64", q=q.to(torch.complex64))
-        self.refused(errors.InvalidArgumentError, r"q.shape\[2\] is 12; it must be attn_dim", q=q[:, :, :12])
+        self.refused(errors.InvalidArgumentError, r"k.shape\[2\] is 16; it must be 12", q=q[:, :, :12])
         self.refused(errors.InvalidArgumentError, "q has rank 2", q=q[:, 0])
         offsets = self.arguments["seq_offsets"]
         words = f"num_targets has dtype fp32; it must be {str(offsets.dtype).removeprefix('torch.')}, as seq_offsets"

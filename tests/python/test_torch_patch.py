@@ -119,8 +119,8 @@ class Patch(unittest.TestCase):
     def test_what_has_no_kernel_here_goes_to_the_package(self):
         hstujit.torch.patch("generative_recommenders")
         q = self.arguments["q"]
-        narrow = {"q": q[..., :12], "k": q[..., :12]}
-        for change in (narrow, {"q": q.double()}, {"q": q.to("meta")}):
+        wide = q.repeat(1, 1, 40)[..., :260]
+        for change in ({"q": wide, "k": wide}, {"q": q.double()}, {"q": q.to("meta")}):
             self.assertEqual(self.model.hstu_mha(**{**self.arguments, **change}), "theirs")
         for training in (False, True):
             out = self.model.hstu_mha(**self.arguments, dropout_pr=0.1, training=training)

@@ -41,7 +41,7 @@ for bad in ([good["ops"][0] | {"directions": ["forward"] * 3}], good | {"default
             {"version": 1, "defaults": {"width": 8}, "ops": [{"name": "a", "rows": 3}]}):
     if check.is_valid(bad):
         sys.exit(f"the schema accepts {bad}")
-for field, value in [("heads", 0), ("attn_dim", 12), ("dtype", "bf17"), ("unknown", 1), ("causal", 1), ("max_seq_len", 0)]:
+for field, value in [("heads", 0), ("attn_dim", 260), ("dtype", "bf17"), ("unknown", 1), ("causal", 1), ("max_seq_len", 0)]:
     bad = json.loads(json.dumps(good))
     bad["ops"][0][field] = value
     if check.is_valid(bad):

@@ -78,9 +78,8 @@ TEST(HstuAttentionSpec, KeyTextIsWhatDiffersFromTheDefaults) {
 TEST(HstuAttentionSpec, SentencesNamePathValueAndWhatIsAllowed) {
   EXPECT_EQ(error_of(R"({"heads": 0})"),
             "ops[2].heads is 0; allowed: an integer from 1 to 1024 (number of attention heads H)");
-  EXPECT_EQ(error_of(R"({"attn_dim": 12})"),
-            "ops[2].attn_dim is 12; allowed: an integer, a multiple of 8, from 8 to 256 (head dimension of q and k, a "
-            "multiple of 8)");
+  EXPECT_EQ(error_of(R"({"attn_dim": 257})"),
+            "ops[2].attn_dim is 257; allowed: an integer from 1 to 256 (head dimension of q and k)");
   EXPECT_THAT(error_of(R"({"heads": 2.5})"), StartsWith("ops[2].heads is 2.5; allowed: an integer from 1"));
   EXPECT_THAT(error_of(R"({"heads": 18446744073709551615})"),
               StartsWith("ops[2].heads is 18446744073709551615; allowed"));
@@ -151,6 +150,8 @@ TEST(HstuAttentionSpec, CountsOfRowsAreBounded) {
 
 TEST(HstuAttentionSpec, EqualMeaningsHaveOneForm) {
   EXPECT_EQ(canonical(R"({"precision": "ieee"})"), canonical("{}"));
+  EXPECT_EQ(canonical(R"({"attn_dim": 25})"), canonical(R"({"attn_dim": 25, "alignment": 2})"));
+  EXPECT_EQ(canonical(R"({"attn_dim": 50})")["alignment"], 4);
   EXPECT_NE(canonical(R"({"precision": "ieee", "dtype": "fp32"})"), canonical(R"({"dtype": "fp32"})"));
   EXPECT_EQ(canonical(R"({"min_full_attn_seq_len": 5})"), canonical("{}"));
   EXPECT_NE(canonical(R"({"min_full_attn_seq_len": 5, "max_attn_len": 9})"), canonical(R"({"max_attn_len": 9})"));

@@ -119,7 +119,7 @@ TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
   "version": 2,
   "tuning": {"budget_s": -1, "exhaustiv": true},  // two of them
   "ops": [
-    {"name": "a/b", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 60,
+    {"name": "a/b", "op": "hstu_attention", "attn_dim": 64, "hidden_dim": 260,
      "max_seq_len": [64, 0],
      "lengths": {"low": 2}},
     {"name": "b", "op": "hstu_atention"},
@@ -132,7 +132,7 @@ TEST(Mistakes, AllOfThemAreSaidEachWithItsPlace) {
                           StartsWith("m.json:3:30: tuning.exhaustiv (value true) is not a known field, did you mean "
                                      "\"exhaustive\"?"),
                           StartsWith("m.json:5:14: ops[0].name is \"a/b\"; allowed: letters"),
-                          StartsWith("m.json:5:75: ops[0].hidden_dim is 60; allowed: an integer"),
+                          StartsWith("m.json:5:75: ops[0].hidden_dim is 260; allowed: an integer"),
                           StartsWith("m.json:6:26: ops[0].max_seq_len[1] is 0; allowed: an integer"),
                           StartsWith("m.json:7:25: ops[0].lengths.low is 2; allowed: a number"),
                           StartsWith("m.json:8:25: ops[1].op is \"hstu_atention\", did you mean \"hstu_attention\"?"),

@@ -59,16 +59,17 @@ struct Shape {
   static constexpr int kElementBytes = Spec::kDtypeFp32 ? 4 : 2;
   static constexpr int kQkBytes = Spec::kAttnDim * kElementBytes;  // of a row of q and k in global memory
   static constexpr int kVBytes = Spec::kHiddenDim * kElementBytes;
+  static constexpr int kOutputColumns = Spec::kHiddenDim;
+  static constexpr int kOutputTiles = ceil_div(kOutputColumns, 8);  // fragments of these
   static constexpr int kQkSteps = ceil_div(kQkBytes, kPieceStepBytes);
 
   using QkTile = Tile<kQkSteps * kPieceStepBytes, false>;
-  using VTile = Tile<kVBytes, kProduct == Product::kTf32>;
+  using VTile = Tile<kOutputTiles * 8 * kElementBytes, kProduct == Product::kTf32>;
 
   static constexpr bool kQueryInRegisters = Config::kQueryInRegisters;
   static constexpr int kWarpRows = Config::kBlockM / Config::kWarps;
   static constexpr int kRowTiles = kWarpRows / 16;               // fragments of a warp's rows
   static constexpr int kScoreTiles = Config::kChunkColumns / 8;  // of a chunk's columns
-  static constexpr int kOutputTiles = Spec::kHiddenDim / 8;      // of the output's columns
   static constexpr int kChunks = Config::kBlockN / Config::kChunkColumns;
   static_assert(kWarpRows % 16 == 0 && Config::kChunkColumns % 16 == 0 &&
                     kChunks * Config::kChunkColumns == Config::kBlockN,
@@ -78,7 +79,8 @@ struct Shape {
   using Outputs = float[kRowTiles][kOutputTiles][4];
 };
 
-// The pieces that q and k rows are longer than their data (attn_dim 8 more than a multiple of 16) are zero throughout.
+// What q and k rows are longer than their data, to whole steps, is zero throughout. Columns that v rows are longer go
+// to columns of the output that are not stored.
 template <class Spec, class Config>
 struct Shared {
   using S = Shape<Spec, Config>;

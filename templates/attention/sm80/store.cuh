@@ -30,6 +30,15 @@ __device__ __forceinline__ void store_pair(char* address, float low, float high)
   }
 }
 
+template <class Spec>
+__device__ __forceinline__ void store_one(char* address, float value) {
+  if constexpr (Spec::kDtypeFp32) {
+    *reinterpret_cast<float*>(address) = value;
+  } else {
+    *reinterpret_cast<u16*>(address) = static_cast<u16>(pack_pair<Spec::kDtypeBf16>(value, 0.0f));
+  }
+}
+
 // `out`: the head's columns of the row that holds the sequence's first one; `row`: the warp's first row within the
 // sequence, which has `rows`. Rows below 0 lie before it and become zero. `S`: the shape of the products;
 // `factors`: see row_factors.
@@ -69,7 +78,12 @@ __device__ __forceinline__ void store_outputs(char* out, i64 row_bytes, int row,
         for (int j = 0; j < S::kOutputTiles; ++j) {
           const float* pair = &outputs[i][j][2 * half];
           const float low = sees(i, half) ? pair[0] * scale : 0.0f, high = sees(i, half) ? pair[1] * scale : 0.0f;
-          store_pair<Spec, Config>(row_address + j * 8 * kElementBytes, low, high);
+          const int left = S::kOutputColumns - 8 * j - 2 * t;  // columns of the head from `low` on
+          if (8 * j + 8 <= S::kOutputColumns || left >= 2) {
+            store_pair<Spec, Config>(row_address + j * 8 * kElementBytes, low, high);
+          } else if (left == 1) {
+            store_one<Spec>(row_address + j * 8 * kElementBytes, low);
+          }
         }
       }
     }

@@ -39,8 +39,10 @@ BackwardResources::BackwardResources(const HstuAttentionParams& params, const At
   const int64_t other = config.schedule != "per_sequence" ? kOtherRegisters + dropout
                         : params.num_contexts ? kOtherPerSequence + kContextRegisters + softmax + 2 * dropout
                                               : kOtherPerSequence + softmax + 2 * dropout;
+  const int64_t attn = round_up(params.attn_dim, kFragmentColumns);
+  const int64_t hidden = round_up(params.hidden_dim, kFragmentColumns);
   const auto needed = [&](int64_t chunk, bool own, bool split) {
-    const int64_t sums = split ? std::max(params.attn_dim, params.hidden_dim) : params.attn_dim + params.hidden_dim;
+    const int64_t sums = split ? std::max(attn, hidden) : attn + hidden;
     const int64_t scores = chunk + (is_ieee(params) ? 0 : chunk / 4);  // S and dP, and one of them rounded
     return fragments * (sums / 2 + scores + 4 * (own ? steps : 1)) + other + passing;
   };

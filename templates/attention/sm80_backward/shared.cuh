@@ -16,7 +16,8 @@ struct Operand {
   static constexpr bool kQueryInRegisters = Config::kQueryInRegisters;
   static constexpr int kRowTiles = Base::kRowTiles;
   static constexpr int kScoreTiles = Base::kScoreTiles;
-  static constexpr int kOutputTiles = kWidth / 8;
+  static constexpr int kOutputColumns = kWidth;
+  static constexpr int kOutputTiles = ceil_div(kOutputColumns, 8);
 
   using QkTile = Tile<kQkSteps * kPieceStepBytes, false>;
   using VTile = QkTile;
@@ -29,8 +30,7 @@ using AttnOperand = Operand<Spec, Config, Spec::kAttnDim>;
 template <class Spec, class Config>
 using HiddenOperand = Operand<Spec, Config, Spec::kHiddenDim>;
 
-// Rows of kRows from a pair of tensors, q and dout or k and v. The pieces that rows are longer than their data are zero
-// throughout.
+// Rows of kRows from a pair of tensors, q and dout or k and v. What rows are longer than their data is zero throughout.
 template <class Spec, class Config, int kRows>
 struct RowPair {
   static constexpr int kHiddenOffset = kRows * AttnOperand<Spec, Config>::QkTile::kRowBytes;

@@ -43,7 +43,8 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
   threads = 32 * config.warps;
   warp_rows = config.block_m / config.warps;
   qk_row_bytes = round_up(params.attn_dim * element, kStepBytes);
-  v_row_bytes = params.hidden_dim * element;
+  const int64_t output_columns = round_up(params.hidden_dim, kFragmentColumns);
+  v_row_bytes = output_columns * element;
   shared_bytes = config.block_m * qk_row_bytes + config.stages * config.block_n * (qk_row_bytes + v_row_bytes);
   register_cap = register_limit(threads, config.blocks_per_sm);
 
@@ -54,7 +55,7 @@ Resources::Resources(const HstuAttentionParams& params, const AttentionConfig& c
   const int64_t dropout = params.attn_dropout ? (per_sequence ? 2 : 1) * kDropoutRegisters : 0;
   const int64_t other = (per_sequence ? kOtherPerSequence + softmax : kOtherRegisters) + dropout;
   const auto needed = [&](int64_t chunk, bool query) {
-    const int64_t accumulators = params.hidden_dim / 2 + chunk / 2;
+    const int64_t accumulators = output_columns / 2 + chunk / 2;
     const int64_t weights = is_ieee(params) ? 0 : chunk / 4;
     const int64_t passing = is_ieee(params) ? kVectorRegisters : 0;
     return fragments * (accumulators + weights + 4 * (query ? steps : 1)) + other + passing +

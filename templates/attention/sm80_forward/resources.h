@@ -10,7 +10,8 @@
 
 namespace hstujit::sm80 {
 
-constexpr int64_t kStepBytes = 32;  // of an operand row, per matrix instruction
+constexpr int64_t kStepBytes = 32;       // of an operand row, per matrix instruction
+constexpr int64_t kFragmentColumns = 8;  // of an output, per matrix instruction
 
 // Registers that a thread of so many, in so many resident CTAs of a multiprocessor, may have.
 int64_t register_limit(int64_t threads, int64_t blocks);

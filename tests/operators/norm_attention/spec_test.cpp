@@ -93,7 +93,7 @@ TEST(NormAttention, MistakesAreSentences) {
   EXPECT_EQ(mistake({{"heads", 512}}), "") << "16384 columns";
   EXPECT_THAT(mistake({{"heads", 513}}), HasSubstr("ops[0].heads is 513, so rows have 16416 columns v, q and k"));
   EXPECT_THAT(mistake({{"weight_dtype", "fp16"}}), HasSubstr("ops[0].weight_dtype is fp16, but rows are bf16"));
-  EXPECT_THAT(mistake({{"attn_dim", 9}}), HasSubstr("ops[0].attn_dim is 9"));
+  EXPECT_THAT(mistake({{"attn_dim", 257}}), HasSubstr("ops[0].attn_dim is 257"));
 }
 
 TEST(NormAttention, WorkCountsItsOwnTensorsOnly) {

@@ -238,6 +238,17 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
   }
 }
 
+namespace {
+
+// The largest power of two that divides a head's bytes of a row in q, and in v: contiguous heads are aligned no better.
+int64_t alignment_of_heads(const HstuAttentionParams& p) {
+  const auto element = static_cast<int64_t>(size_of(p.dtype));
+  const int64_t bytes = (p.attn_dim | p.hidden_dim) * element;
+  return bytes & -bytes;
+}
+
+}  // namespace
+
 void make_canonical(HstuAttentionParams& p) {
   if (!p.attn_dropout) p.attn_seed_tensor = false;
   make_canonical_operands(p);
@@ -246,6 +257,7 @@ void make_canonical(HstuAttentionParams& p) {
   p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.num_softmax_heads == p.heads) p.score = HstuAttentionParams().score;
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
+  p.alignment = std::min(p.alignment, alignment_of_heads(p));
   if (p.has_intervals()) p.causal = false;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {

@@ -83,8 +83,8 @@ struct HstuAttentionParams {
     using P = HstuAttentionParams;
     return std::make_tuple(
         field("heads", &P::heads, "number of attention heads H", 1, 1024),
-        field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
-        field("hidden_dim", &P::hidden_dim, "head dimension of v and out, a multiple of 8", 8, 256).multiple_of(8),
+        field("attn_dim", &P::attn_dim, "head dimension of q and k", 1, 256),
+        field("hidden_dim", &P::hidden_dim, "head dimension of v and out", 1, 256),
         field("dtype", &P::dtype, "data type of q, k, v and out").one_of("bf16 fp16 fp32"),
         field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
         field("offsets_dtype", &P::offsets_dtype, "type of offsets, num_targets and num_contexts")

@@ -24,7 +24,10 @@ constexpr auto attention_fields_with_products() {
     if (field.name == "dtype") {
       field.doc = "data type of rows, of q, k and v, and of the projections' weights";
     }
-    if (field.name == "alignment") field.choices = "16";  // GemmSpec::kAlignment
+    if (field.name == "alignment") field.choices = "16";           // GemmSpec::kAlignment
+    if (field.name == "attn_dim" || field.name == "hidden_dim") {  // widths of products are multiples of these
+      field.min = field.multiple = GemmParams::kMinColumns;
+    }
     return field;
   };
   return std::apply([&](const auto&... fields) { return std::make_tuple(narrowed(fields)...); },

@@ -169,7 +169,8 @@ class TilePairs {
     sm80::for_each_piece<kTileSize, F::QkTile::kRowBytes, Load::kPiece, kThreads>([&](int row, int byte) {
       const bool valid = row < rows && byte < F::kQkBytes && byte < bytes;
       Load::load_piece(tile + F::QkTile::offset(row, byte),
-                       source + (valid ? row * row_stride * kElementBytes + byte : 0), valid);
+                       source + (valid ? row * row_stride * kElementBytes + byte : 0), valid,
+                       Load::template bytes_left<F::kBytes>(chunk * F::kQkBytes + byte));
     });
   }
 
