@@ -25,7 +25,7 @@ struct Sigmoid {
     value = x < 0 ? small : large;
     rest = x < 0 ? large : small;
   }
-  // Of half of x. Near 0 its error is that of numbers around 1.
+  // tanh(x / 2). Near 0 its error is that of numbers around 1.
   double tanh() const { return value - rest; }
 
   double value, rest;

@@ -79,8 +79,8 @@ struct Shape {
   using Outputs = float[kRowTiles][kOutputTiles][4];
 };
 
-// What q and k rows are longer than their data, to whole steps, is zero throughout. Columns that v rows are longer go
-// to columns of the output that are not stored.
+// Rows of q and k end with zeros up to a whole step. Rows of v end with anything up to a whole fragment, which only
+// reaches columns of the output that are not stored.
 template <class Spec, class Config>
 struct Shared {
   using S = Shape<Spec, Config>;

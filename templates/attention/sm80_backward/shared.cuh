@@ -30,7 +30,7 @@ using AttnOperand = Operand<Spec, Config, Spec::kAttnDim>;
 template <class Spec, class Config>
 using HiddenOperand = Operand<Spec, Config, Spec::kHiddenDim>;
 
-// Rows of kRows from a pair of tensors, q and dout or k and v. What rows are longer than their data is zero throughout.
+// Rows of kRows from a pair of tensors, q and dout or k and v, which end with zeros up to a whole step.
 template <class Spec, class Config, int kRows>
 struct RowPair {
   static constexpr int kHiddenOffset = kRows * AttnOperand<Spec, Config>::QkTile::kRowBytes;
