@@ -33,7 +33,8 @@ inline constexpr llvm::StringLiteral kContextsArgument = "c";
 // An arith.mulf with this attribute is rounded by itself: no backend fuses it with an addition.
 inline constexpr llvm::StringLiteral kUnfused = "hstu.unfused";
 
-// A math.powf with this attribute is that of the logarithm of its base: the base is above 0, or the exponent a fraction.
+// A math.powf with this attribute may be computed by the logarithm of its base: the base is above 0, or the exponent a
+// fraction.
 inline constexpr llvm::StringLiteral kPositiveBase = "hstu.positive_base";
 
 // A function at the builder's place. `arguments` and `results` name its values in printed source.
