@@ -156,10 +156,11 @@ void HostAttention::add_pairs(const Rows& rows, const Operand& operand, int64_t 
 }
 
 void HostAttention::finish(const Arguments& arguments, const float* parts) const {
-  if (direction_ == Direction::kForward) return;
+  const bool has_parts = parts_.count() + parts_.sums_of_pairs().count() > 0;
+  if (direction_ == Direction::kForward || (!has_parts && query_rows_ == QueryRows::kAll)) return;
   const SequenceOffsets offsets = offsets_of(arguments);
-  clear_rows_before(arguments, offsets);
-  if (parts_.count() + parts_.sums_of_pairs().count() > 0) parts_.finish(arguments, parts, offsets);
+  if (query_rows_ != QueryRows::kAll) clear_rows_before(arguments, offsets);
+  if (has_parts) parts_.finish(arguments, parts, offsets);
 }
 
 // Zeroes dq of rows of q before their sequence, which see nothing.
