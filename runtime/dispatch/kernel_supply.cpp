@@ -14,9 +14,10 @@ namespace {
 
 // Estimates of different registers that are tried, with the first: fewer where each of them compiles several kernels
 // behind the main one, which takes tens of seconds where a score reads operands of all kinds.
+constexpr size_t kMostTried = 8;
 size_t most_tried(size_t kernels_behind) {
-  constexpr size_t kLeast = 2, kMost = 8;
-  return std::clamp(2 * kMost / (2 + kernels_behind), kLeast, kMost);
+  constexpr size_t kLeast = 2;
+  return std::clamp(2 * kMostTried / (2 + kernels_behind), kLeast, kMostTried);
 }
 
 // One look-up of supply_kernel.
@@ -80,10 +81,13 @@ class Supplier {
     int64_t least = 0;                   // bytes that it spills
     Status refused;                      // the first estimate's compile
     bool hit = true;                     // nothing was compiled for any
-    HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* const skeleton, find_skeleton(choice.config.skeleton));
-    const size_t most = most_tried(skeleton->launch_plan(*spec_, choice.config, device_).following.size());
+    size_t most = kMostTried;
     for (size_t i = 0; tried.size() < most; ++i) {
-      if (i == 1) estimates = list_estimates();
+      if (i == 1) {
+        estimates = list_estimates();
+        HSTUJIT_ASSIGN_OR_RETURN(const Skeleton* const skeleton, find_skeleton(choice.config.skeleton));
+        most = most_tried(skeleton->launch_plan(*spec_, choice.config, device_).following.size());
+      }
       if (i > 0 && i >= estimates.size()) break;
       if (i > 0) choice.config = estimates[i].config;
       const auto is_alike = [&](const KernelConfig& other) { return same_registers(choice.config, other); };
