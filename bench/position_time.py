@@ -91,7 +91,8 @@ def main():
     call = Call(options.sequences, options.rows, options.columns)
     reference = call.reference()
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    result = {"rows": len(call.dout), "columns": options.columns, "forward": {}, "step": {}}
+    name = f"{options.sequences} x {options.rows} x {options.columns}"
+    result = {"name": name, "forward": {}, "step": {}}
     ways = {"own": call.own, "dense": call.dense, "pytorch": call.pytorch, "compiled": torch.compile(call.pytorch)}
     for way, attend in ways.items():
         step = lambda: torch.autograd.grad(attend(), call.leaves, call.dout)
