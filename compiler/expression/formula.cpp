@@ -1,14 +1,13 @@
 #include "compiler/expression/formula.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <utility>
+#include <vector>
 
 #include "compiler/expression/evaluate.h"
-#include "compiler/expression/parse.h"
 
 namespace hstujit {
 
@@ -307,10 +306,20 @@ Formula::Formula(Expression expression, int variable, int index)
   for (const Expression::Node& node : expression_.nodes()) bends_ = bends_ || bends_at(expression_, node);
 }
 
-// Integers are kept beside, since a double has no room for some of 64 bits.
+// Integers are kept beside, since a double has no room for some of 64 bits. Each thread keeps its own for all formulas:
+// a reference asks for one number after the other, and operands ask for none.
 struct Formula::Points {
-  std::array<FormulaPoint, static_cast<size_t>(kMaxExpressionParts)> real;
-  std::array<int64_t, static_cast<size_t>(kMaxExpressionParts)> whole;
+  std::vector<FormulaPoint> real;
+  std::vector<int64_t> whole;
+
+  static Points& of_thread(size_t nodes) {
+    thread_local Points points;
+    if (points.real.size() < nodes) {
+      points.real.resize(nodes);
+      points.whole.resize(nodes);
+    }
+    return points;
+  }
 };
 
 void Formula::compute(std::span<const double> values, FormulaDetail detail, const FormulaOperands* operands, int last,
@@ -353,13 +362,13 @@ void Formula::compute(std::span<const double> values, FormulaDetail detail, cons
 }
 
 FormulaPoint Formula::at(std::span<const double> values, FormulaDetail detail, const FormulaOperands* operands) const {
-  Points points;
+  Points& points = Points::of_thread(expression_.nodes().size());
   compute(values, detail, operands, expression_.root(), points);
   return points.real[static_cast<size_t>(expression_.root())];
 }
 
 int64_t Formula::integer_at(int node, std::span<const double> values, const FormulaOperands* operands) const {
-  Points points;
+  Points& points = Points::of_thread(expression_.nodes().size());
   compute(values, FormulaDetail::kValue, operands, node, points);
   return points.whole[static_cast<size_t>(node)];
 }

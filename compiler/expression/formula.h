@@ -33,7 +33,7 @@ class FormulaOperands {
 class Formula {
  public:
   // `variable`: the index of a real symbol, or of that of an operand whose reads at `index`, a node or -1, are the
-  // variable. The expression has at most kMaxExpressionParts nodes.
+  // variable.
   Formula(Expression expression, int variable, int index = -1);
 
   const Expression& expression() const { return expression_; }
