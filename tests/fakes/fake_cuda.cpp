@@ -93,7 +93,7 @@ EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   FAIL_IF_ASKED();
   switch (attribute) {
     case 16:
-      *value = 132;
+      *value = fake_cuda()->multiprocessors;
       break;
     case 38:
       *value = 50 << 20;

@@ -23,6 +23,7 @@ struct FakeCuda {
   std::atomic<int> devices{1};
   std::atomic<int> major{9};
   std::atomic<int> minor{0};
+  std::atomic<int> multiprocessors{132};
   std::atomic<int> launches{0};
   std::atomic<int> module_loads{0};
   std::atomic<int> module_unloads{0};
@@ -69,6 +70,7 @@ struct FakeCuda {
     devices = 1;
     major = 9;
     minor = 0;
+    multiprocessors = 132;
     largest_cluster = 16;
     launches = module_loads = module_unloads = unloaded_launches = pending = tensor_maps = replaced_addresses =
         capturing = arriving = races = 0;

@@ -26,10 +26,10 @@ const ProblemBucket kShort1024{1024, BatchClass::kShortSequences};
 
 class ShortSequencesTest : public RuntimeTest {
  protected:
-  static Config config_of(const std::string& extra = "") {
+  static Config config_of(const std::string& extra = "", int64_t longest = 1024) {
     auto config = parse_config(R"({"version": 1, "ops": [{"name": "one", "op": "hstu_attention", "heads": 1,
-        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [64, 1024])" +
-                                   extra + "}]}",
+        "attn_dim": 64, "hidden_dim": 64, "max_seq_len": [64, )" +
+                                   std::to_string(longest) + "]" + extra + "}]}",
                                "test", "");
     EXPECT_TRUE(config.ok()) << config.status().message();
     return *config;
@@ -255,14 +255,14 @@ TEST_F(ShortSequencesTest, ABundleHasBothKernels) {
 
 TEST_F(ShortSequencesTest, OwnLengthsAreOfOneClassAndTuneIt) {
   const auto tuned = [&](const std::string& extra) {
-    return labels_of(tune(*make_engine(), config_of(extra), {}).report["keys"]);
+    return labels_of(tune(*make_engine(), config_of(extra, 256), {}).report["keys"]);
   };
-  EXPECT_THAT(tuned(""), ElementsAre("64", "1024", "1024 short"));
-  EXPECT_THAT(tuned(R"(, "lengths": [100, 20])"), ElementsAre("64", "1024 short"));
-  EXPECT_THAT(tuned(R"(, "lengths": [100, 29])"), ElementsAre("64", "1024"));
-  EXPECT_THAT(tuned(R"(, "lengths": {"low": 0.0, "high": 0.1})"), ElementsAre("64", "1024 short"));
-  EXPECT_THAT(labels_of(explain(*make_engine(), config_of(R"(, "lengths": [100, 20])"), {}).report["instances"]),
-              ElementsAre("64", "1024", "1024 short"))
+  EXPECT_THAT(tuned(""), ElementsAre("64", "256", "256 short"));
+  EXPECT_THAT(tuned(R"(, "lengths": [100, 20])"), ElementsAre("64", "256 short"));
+  EXPECT_THAT(tuned(R"(, "lengths": [100, 29])"), ElementsAre("64", "256"));
+  EXPECT_THAT(tuned(R"(, "lengths": {"low": 0.0, "high": 0.4})"), ElementsAre("64", "256 short"));
+  EXPECT_THAT(labels_of(explain(*make_engine(), config_of(R"(, "lengths": [100, 20])", 256), {}).report["instances"]),
+              ElementsAre("64", "256", "256 short"))
       << "prepared are both";
 }
 
