@@ -30,7 +30,8 @@ namespace {
 constexpr size_t kMaxShared = 256 * 1024;
 constexpr size_t kGuard = 4096;  // bytes behind a block's shared memory
 constexpr size_t kAlignment = 1024;
-constexpr size_t kStack = 256 * 1024;
+// Emulated kernels take up to 6 KB of it; the machine clears all of it for each thread of a process.
+constexpr size_t kStack = 64 * 1024;
 // Stacks begin at as many different places of a page, so that those of a block are not all in the same sets of a cache.
 constexpr size_t kStackColours = 61, kColourBytes = 320;
 constexpr size_t kMaxThreads = 8 * 1024;  // of a cluster
@@ -145,6 +146,15 @@ void let_go(Meeting& meeting, unsigned alive) {
   ++meeting.generation;
 }
 
+// The bytes that a stack ends with are as they were: none has grown into the next one.
+void check_stacks() {
+  for (size_t number = 0; number < state.threads.size(); ++number) {
+    uint64_t last = 0;
+    std::memcpy(&last, stack_of(number), sizeof(last));
+    if (last != 0) throw std::runtime_error("a thread's stack is too small");
+  }
+}
+
 // Runs the kernel once for each cluster that the thread is of.
 void thread_main() {
   while (true) {
@@ -202,8 +212,8 @@ void start_cluster(const Grid& grid) {
 
 void run_thread(unsigned number, const Grid& grid, unsigned first_block) {
   thread_number = number;
-  thread_index.x = number % grid.threads;
-  block_rank = number / grid.threads;
+  block_rank = grid.cluster == 1 ? 0 : number / grid.threads;  // a division for each turn would show
+  thread_index.x = number - block_rank * grid.threads;
   block_index.x = first_block + block_rank;
   block_memory = own_block().memory.get();
   static_memory = block_memory + dynamic_bytes(grid);
@@ -308,6 +318,7 @@ void launch(const Grid& grid, unsigned seed, const std::function<void()>& kernel
     start_cluster(grid);
     run_cluster(grid, block, random);
   }
+  check_stacks();
 }
 
 void sync_block() { meet(own_block().all, own_block().alive); }
