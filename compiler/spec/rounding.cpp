@@ -41,7 +41,8 @@ double round_to_format(const Format& format, double value) {
     rounded = std::ldexp(std::nearbyint(std::ldexp(value, -spacing)), spacing);
     rounded = std::copysign(rounded, value);
   }
-  const double limit = std::ldexp(1.0, format.max_exponent + 1);
+  const double limit = std::bit_cast<double>(static_cast<uint64_t>(format.max_exponent + 1 + kDoubleBias)
+                                             << kDoubleMantissa);  // 2^(max_exponent + 1)
   return std::abs(rounded) < limit ? rounded : std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
