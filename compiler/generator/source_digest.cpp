@@ -66,13 +66,6 @@ bool matches(const LeftOut& left, std::string_view path) {
   return path.starts_with(left.below) && path.ends_with(left.ends);
 }
 
-// A file without comments; a .td as it is.
-struct SourceFile {
-  std::vector<std::string> includes;  // as written
-  std::string own_lines;              // of a template: those that flattening keeps
-  std::string digest;
-};
-
 // The path of `#include "path"`, a line without comments; empty for another line.
 std::string_view included_path(std::string_view line) {
   if (!line.starts_with("#include \"") && !line.starts_with("# include \"")) return {};
@@ -101,7 +94,7 @@ std::string without_template_paths(const std::string& code) {
 
 class SourceTree {
  public:
-  static Result<SourceTree> read(const fs::path& root) {
+  static Result<SourceTree> read(const fs::path& root, ParsedSources& parsed) {
     SourceTree tree;
     for (const char* folder : {"compiler", "templates"}) {
       std::error_code error;
@@ -109,7 +102,9 @@ class SourceTree {
         const std::string type = at->path().extension();
         if (type != ".h" && type != ".cpp" && type != ".cuh" && type != ".td") continue;
         HSTUJIT_ASSIGN_OR_RETURN(const std::string text, read_file(at->path(), kMaxSourceBytes));
-        tree.files_.emplace(at->path().lexically_relative(root), parse(type, text));
+        const auto [file, is_new] = parsed.try_emplace(type + "\n" + text);
+        if (is_new) file->second = parse(type, text);
+        tree.files_.emplace(at->path().lexically_relative(root), file->second);
       }
       if (error) return file_error("list", root / folder, error.value());
     }
@@ -274,8 +269,9 @@ Result<OperatorSources> digest_operator(const SourceTree& tree, const std::strin
 
 }  // namespace
 
-Result<GeneratorSources> digest_sources(const fs::path& root, std::string_view llvm_version) {
-  HSTUJIT_ASSIGN_OR_RETURN(const SourceTree tree, SourceTree::read(root));
+Result<GeneratorSources> digest_sources(const fs::path& root, std::string_view llvm_version, ParsedSources* parsed) {
+  ParsedSources own;
+  HSTUJIT_ASSIGN_OR_RETURN(const SourceTree tree, SourceTree::read(root, parsed == nullptr ? own : *parsed));
   GeneratorSources sources;
   std::vector<std::string> digests;
   for (const auto& [path, file] : tree.files()) {

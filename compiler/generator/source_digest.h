@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/support/status.h"
@@ -45,8 +46,19 @@ struct GeneratorSources {
   std::string digest;                      // of all `source` above
 };
 
+// A file without comments; a .td as it is.
+struct SourceFile {
+  std::vector<std::string> includes;  // as written
+  std::string own_lines;              // of a template: those that flattening keeps
+  std::string digest;
+};
+
+// What texts are made of, by type and text: who asks for several trees parses only what differs.
+using ParsedSources = std::unordered_map<std::string, SourceFile>;
+
 // Digests are 64 hexadecimal digits. `llvm_version`: MLIR's passes decide what is printed, too. kInternal where a file
 // includes one that is not there, or where nothing is left of what is to be left out.
-Result<GeneratorSources> digest_sources(const std::filesystem::path& root, std::string_view llvm_version);
+Result<GeneratorSources> digest_sources(const std::filesystem::path& root, std::string_view llvm_version,
+                                        ParsedSources* parsed = nullptr);
 
 }  // namespace hstujit

@@ -85,7 +85,7 @@ class SourceDigestTest : public ::testing::Test {
   }
 
   GeneratorSources sources() const {
-    auto sources = digest_sources(root(), kLlvm);
+    auto sources = digest_sources(root(), kLlvm, &parsed_);
     EXPECT_TRUE(sources.ok()) << sources.status().message();
     return sources.ok() ? *std::move(sources) : GeneratorSources();
   }
@@ -113,6 +113,7 @@ class SourceDigestTest : public ::testing::Test {
   }
 
   std::optional<TempDir> folder_;
+  mutable ParsedSources parsed_;
   std::map<std::string, std::string> before_;
 };
 
