@@ -52,9 +52,9 @@ void add_sequences(const HstuAttentionParams& p, QueryRows rows, Signature& sign
   }
 }
 
-void add_numbers(const HstuAttentionParams& p, QueryRows rows, Signature& signature) {
+void add_numbers(bool knows_positions, QueryRows rows, Signature& signature) {
   signature.push_back(max_seq_len_argument());
-  if (p.has_own_mask() || score_reads_positions(p)) signature.back().max = kMaxOwnMaskSeqLen;
+  if (knows_positions) signature.back().max = kMaxOwnMaskSeqLen;
   if (rows != QueryRows::kAll) {
     signature.push_back(
         max_rows_argument("max_delta_len", kQueryAxis,
@@ -102,6 +102,7 @@ void add_outputs(const HstuAttentionParams& p, QueryRows rows, Direction directi
 AttentionSpec::AttentionSpec(HstuAttentionParams params, QueryRows query_rows)
     : params_(std::move(params)), query_rows_(query_rows), operands_(operands_of(params_)) {
   mask_reads_ = reading_mask_of(params_).has_value();
+  score_reads_positions_ = score_reads_positions(params_);
   const bool has_sites = std::ranges::any_of(operands_, &Operand::has_sites);
   if (!mask_reads_ && !has_sites) return;
   const Result<Expression> score = parse_score(params_);
@@ -145,7 +146,7 @@ Signature AttentionSpec::signature(Direction direction) const {
       if (operand.gradient) signature.push_back(before_argument(operand, query_rows_));
     }
   }
-  add_numbers(params_, query_rows_, signature);
+  add_numbers(params_.has_own_mask() || score_reads_positions_, query_rows_, signature);
   add_dropout(params_, signature);
   add_outputs(params_, query_rows_, direction, signature);
   for (const Operand& operand : operands_) {

@@ -51,7 +51,7 @@ class AttentionSpec : public OpSpec {
   HstuAttentionParams params_;
   QueryRows query_rows_;
   std::vector<Operand> operands_;
-  bool mask_reads_ = false, shares_sites_ = false;
+  bool mask_reads_ = false, shares_sites_ = false, score_reads_positions_ = false;
 };
 
 }  // namespace hstujit
