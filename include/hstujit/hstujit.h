@@ -249,6 +249,9 @@ typedef struct hstujit_problem {
   size_t size;
   int64_t max_seq_len; /* chosen kernels are those of its bucket, of all classes of batches (docs/tuning.md) */
   int device;          /* CUDA ordinal, so 0 after HSTUJIT_INIT; the current context's device when < 0 */
+  /* 1: the op of the same instance's backward direction is prepared next. Its kernels begin to compile on threads of
+   * their own, where a miss compiles and compiles run side by side; otherwise nothing happens. */
+  int derivative_follows;
 } hstujit_problem;
 
 /* Makes the kernel for this problem ready: memory, cache layers, else what the miss policy says. May compile; never

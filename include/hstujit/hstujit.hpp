@@ -161,11 +161,13 @@ class Op {
   }
 
   // For launches of up to so many rows a sequence, on the GPU of that ordinal; < 0: that of the current context. May
-  // compile. Error, HSTUJIT_CACHE_MISS: no cache has the kernel, and the policy on a miss is "fail".
-  void prepare(std::int64_t max_seq_len, int device = -1) {
+  // compile. Error, HSTUJIT_CACHE_MISS: no cache has the kernel, and the policy on a miss is "fail". The backward
+  // direction's kernels begin to compile, too, where `derivative_follows`.
+  void prepare(std::int64_t max_seq_len, int device = -1, bool derivative_follows = false) {
     hstujit_problem problem = HSTUJIT_INIT(hstujit_problem);
     problem.max_seq_len = max_seq_len;
     problem.device = device;
+    problem.derivative_follows = derivative_follows ? 1 : 0;
     check(hstujit_prepare(get(), &problem));
   }
 

@@ -15,6 +15,7 @@ struct hstujit_torch_callbacks {
   // Repeats an allocation that has failed, so that PyTorch's own exception says why.
   std::int32_t (*allocate)(std::int64_t bytes, std::int32_t device);
   std::int32_t (*warn)(const char* text);
+  std::int32_t (*derivative_follows)();  // 1: autograd records the call that this thread makes
 };
 
 }  // extern "C"
@@ -31,6 +32,7 @@ void check_callback(bool failed);
 hstujit_context* context();
 
 void warn(const std::string& text);
+bool derivative_follows();
 
 // Throws a std::exception with the sentence, whose status Python asks for.
 [[noreturn]] void throw_failure(std::int32_t status, std::string sentence);

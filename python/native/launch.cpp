@@ -206,6 +206,7 @@ hstujit_status Launch::prepare(hstujit_call* call, hstujit_op** op, std::size_t*
   auto problem = HSTUJIT_INIT(hstujit_problem);
   problem.max_seq_len = plan_.max_rows < 0 ? 1 : arguments_.value(plan_.max_rows).integer;
   problem.device = device();
+  problem.derivative_follows = derivative_follows() ? 1 : 0;
   if (device() >= 0 && is_capturing(device())) {
     if (known != HSTUJIT_NOT_PREPARED) return known;
     throw_failure(known, "max_seq_len is " + std::to_string(problem.max_seq_len) +

@@ -177,6 +177,8 @@ void warn(const std::string& text) {
     functions().aoti_torch_warn("", kFile, 0, text.c_str());
 }
 
+bool derivative_follows() { return callbacks().derivative_follows && callbacks().derivative_follows() == 1; }
+
 Determinism determinism() {
   const Functions& torch = functions();
   const void* const context = torch.global_context();

@@ -218,7 +218,7 @@ hstujit_status hstujit_prepare(hstujit_op* op, const hstujit_problem* problem) {
     HSTUJIT_REQUIRE(op, "a handle of hstujit_op_create or hstujit_op_from_config");
     HSTUJIT_REQUIRE(problem, "a hstujit_problem");
     HSTUJIT_ASSIGN_OR_RETURN(const auto known, read_struct("hstujit_problem", problem, kFirstProblem));
-    return op->op->prepare(known.max_seq_len, known.device);
+    return op->op->prepare(known.max_seq_len, known.device, known.derivative_follows != 0);
   });
 }
 

@@ -53,6 +53,11 @@ Status KernelOp::prepare_cuda(int64_t max_seq_len, int device) {
   return finish(context, begin(context, spec, max_seq_len, Where::kHere));
 }
 
+void KernelOp::compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) {
+  Pending pending = begin(context, device, max_seq_len, Where::kHere);
+  for (auto& [batch_class, kernel] : pending.kernels) kernel.wait();
+}
+
 KernelOp::Pending KernelOp::begin(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len,
                                   Where where) {
   Pending pending{bucket_of(max_seq_len), {}, {}};

@@ -54,6 +54,7 @@ class KernelOp final : public Op {
 
   Status prepare_host(int64_t max_seq_len) override;
   Status prepare_cuda(int64_t max_seq_len, int device) override;
+  void compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) override;
   // The kernel of a bucket, from wherever it is to be had: may compile, and tune. Needs no context.
   Result<Choice> choose(int ordinal, const DeviceSpec& device, const ProblemBucket& bucket);
   Result<LauncherPtr> load(const DeviceContext& context, Choice choice);

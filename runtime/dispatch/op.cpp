@@ -4,8 +4,10 @@
 
 #include "autotune_cache/store/layers_passed_over.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/threads.h"
 #include "runtime/dispatch/kernel_op.h"
 #include "runtime/dispatch/program_op.h"
+#include "runtime/dispatch/wanted_kernel.h"
 #include "runtime/launch/arguments.h"
 
 namespace hstujit {
@@ -34,14 +36,30 @@ Result<std::unique_ptr<Op>> Op::create(EnginePtr engine, OpOptions options) {
   return op;
 }
 
-Status Op::prepare(int64_t max_seq_len, int device) {
+Status Op::prepare(int64_t max_seq_len, int device, bool derivative_follows) {
   if (max_seq_len_argument_ >= 0)
     HSTUJIT_RETURN_IF_ERROR(check_max_seq_len(max_seq_len, signature_[max_seq_len_argument_].max));
   if (options_.backend == Backend::kHost) return prepare_host(max_seq_len);
+  if (derivative_follows) HSTUJIT_RETURN_IF_ERROR(compile_derivative(max_seq_len, device));
   const Status prepared = prepare_cuda(max_seq_len, device);
   if (prepared.code() != Code::kCacheMiss) return prepared;
   // A user who has named a directory expects that it was looked into.
   return Status(prepared.code(), prepared.message() + passed_over_text(engine_->kernels().store().layers()));
+}
+
+Status Op::compile_derivative(int64_t max_seq_len, int device) {
+  constexpr Direction kDerivative = Direction::kBackward;
+  if (options_.direction == kDerivative || !spec().supports(kDerivative) || !compiles_ahead(*engine_)) return {};
+  HSTUJIT_ASSIGN_OR_RETURN(const CudaDriverPtr driver, engine_->driver());
+  HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, device));
+  const DeviceContext context = guard.device();
+  HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec device_spec, engine_->device(context.ordinal));
+  OpOptions options = options_;
+  options.direction = kDerivative;
+  HSTUJIT_ASSIGN_OR_RETURN(std::shared_ptr<Op> derivative, create(engine_, std::move(options)));
+  const std::lock_guard lock(derivatives_mutex_);
+  derivatives_.push_back(start_async([=] { derivative->compile(context, device_spec, max_seq_len); }));
+  return {};
 }
 
 Status Op::not_prepared(int64_t max_seq_len) const {

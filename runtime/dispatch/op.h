@@ -5,7 +5,9 @@
 #pragma once
 
 #include <atomic>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "compiler/spec/config.h"
@@ -38,8 +40,10 @@ class Op {
   Direction direction() const { return options_.direction; }
   const Signature& signature() const { return signature_; }
 
-  // Makes the kernels of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0.
-  Status prepare(int64_t max_seq_len, int device);
+  // Makes the kernels of max_seq_len's bucket ready in the current context, or in that of `device` when >= 0. Those of
+  // the backward direction are compiled meanwhile where `derivative_follows`; a failure is told to whoever prepares
+  // them.
+  Status prepare(int64_t max_seq_len, int device, bool derivative_follows = false);
 
   // `workspace` as Launcher::launch has it; the host backend needs none.
   virtual Status launch(const hstujit_value* values, size_t count, cuda::Stream stream,
@@ -63,6 +67,8 @@ class Op {
 
   virtual Status prepare_host(int64_t max_seq_len) = 0;
   virtual Status prepare_cuda(int64_t max_seq_len, int device) = 0;
+  // Compiles the kernels of max_seq_len's bucket for the device of `context`, which need not be current.
+  virtual void compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) = 0;
 
   EnginePtr engine_;
   OpOptions options_;
@@ -70,6 +76,12 @@ class Op {
   ArgumentChecker checker_;
   int max_seq_len_argument_ = -1;                   // -1: the operator has no sequences, and one bucket
   std::atomic<const CudaDriver*> driver_{nullptr};  // the engine's, for launches; null before the first prepare()
+
+ private:
+  Status compile_derivative(int64_t max_seq_len, int device);
+
+  std::mutex derivatives_mutex_;
+  std::vector<std::future<void>> derivatives_;  // that are compiled, or were
 };
 
 }  // namespace hstujit

@@ -82,15 +82,28 @@ Status ProgramOp::prepare_cuda(int64_t max_seq_len, int device) {
   HSTUJIT_ASSIGN_OR_RETURN(const ContextGuard guard, ContextGuard::enter(driver, device));
   const DeviceContext& context = guard.device();
   HSTUJIT_ASSIGN_OR_RETURN(const DeviceSpec spec, engine_->device(context.ordinal));
-  std::vector<KernelOp::Pending> pending;
-  for (const auto& op : ops_) {
-    const auto where = op == ops_.back() ? KernelOp::Where::kHere : KernelOp::Where::kOwnThread;
-    pending.push_back(op->begin(context, spec, max_seq_len, where));
-  }
+  std::vector<KernelOp::Pending> pending = begin(context, spec, max_seq_len);
   // The last one first: it is compiled by this thread, while others compile the rest.
   for (size_t i = ops_.size(); i-- > 0;) HSTUJIT_RETURN_IF_ERROR(ops_[i]->finish(context, std::move(pending[i])));
   driver_.store(driver.get(), std::memory_order_release);
   return {};
+}
+
+void ProgramOp::compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) {
+  std::vector<KernelOp::Pending> pending = begin(context, device, max_seq_len);
+  for (size_t i = pending.size(); i-- > 0;) {
+    for (auto& [batch_class, kernel] : pending[i].kernels) kernel.wait();
+  }
+}
+
+std::vector<KernelOp::Pending> ProgramOp::begin(const DeviceContext& context, const DeviceSpec& device,
+                                                int64_t max_seq_len) {
+  std::vector<KernelOp::Pending> pending;
+  for (const auto& op : ops_) {
+    const auto where = op == ops_.back() ? KernelOp::Where::kHere : KernelOp::Where::kOwnThread;
+    pending.push_back(op->begin(context, device, max_seq_len, where));
+  }
+  return pending;
 }
 
 }  // namespace hstujit

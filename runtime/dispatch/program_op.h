@@ -48,6 +48,9 @@ class ProgramOp final : public Op {
   Status find_rows();
   Status prepare_host(int64_t max_seq_len) override;
   Status prepare_cuda(int64_t max_seq_len, int device) override;
+  void compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) override;
+  // KernelOp::begin of all steps, the last of which this thread compiles.
+  std::vector<KernelOp::Pending> begin(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len);
 
   // Checks the values and lays out the workspace; the tensors between steps have no memory yet.
   Status arrange(const hstujit_value* values, size_t count, Values& all) const;

@@ -44,9 +44,13 @@ Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted,
                        std::move(choice), Supply::kMake);
 }
 
+bool compiles_ahead(Engine& engine) {
+  const bool side_by_side = std::thread::hardware_concurrency() > 1 && engine.kernels().compile_jobs() > 1;
+  return side_by_side && engine.on_miss() == MissPolicy::kHeuristic;
+}
+
 void CompilesAhead::start(const EnginePtr& engine, const WantedKernel& wanted, int ordinal) {
-  const bool side_by_side = std::thread::hardware_concurrency() > 1 && engine->kernels().compile_jobs() > 1;
-  if (!side_by_side || engine->on_miss() != MissPolicy::kHeuristic) return;
+  if (!compiles_ahead(*engine)) return;
   for (const Direction direction : wanted.instance.directions) {
     if (direction == wanted.direction || !wanted.instance.spec->supports(direction)) continue;
     WantedKernel other = wanted;

@@ -25,6 +25,10 @@ struct WantedKernel {
 Result<SuppliedKernel> obtain_kernel(Engine& engine, const WantedKernel& wanted, int ordinal,
                                      const std::function<void()>& on_miss = {});
 
+// Whether kernels are compiled beside one that a caller waits for: compiles run side by side, and a miss is answered by
+// a compile alone.
+bool compiles_ahead(Engine& engine);
+
 // Kernels that are compiled beside the one that a caller waits for, because it will ask for them next.
 class CompilesAhead {
  public:
@@ -34,9 +38,8 @@ class CompilesAhead {
   // Waits for those under way.
   ~CompilesAhead() = default;
 
-  // Compiles kernels of the same bucket in the instance's other directions, on threads of their own. Does nothing where
-  // compiles do not run side by side, or where a miss is not answered by a compile alone. A failure is told to whoever
-  // asks for that kernel.
+  // Compiles kernels of the same bucket in the instance's other directions, on threads of their own, where
+  // compiles_ahead() says so. A failure is told to whoever asks for that kernel.
   void start(const EnginePtr& engine, const WantedKernel& wanted, int ordinal);
 
  private:

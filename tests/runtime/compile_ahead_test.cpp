@@ -52,6 +52,52 @@ TEST_F(CompileAheadTest, WhatTheInstanceDoesNotListIsNotCompiled) {
   EXPECT_EQ(compiler_->compiles, 1);
 }
 
+// A caller that knows more than the instance says: the first launch of a process that trains.
+TEST_F(CompileAheadTest, ADerivativeThatFollowsIsUnderWayWhenItIsAskedFor) {
+  const auto engine = make_engine();
+  const Instance instance = instance_of({"forward"});
+  const auto forward = op_of(engine, instance, Direction::kForward);
+  ASSERT_TRUE(forward->prepare(1024, 0, /*derivative_follows=*/true).ok());
+  ASSERT_TRUE(op_of(engine, instance, Direction::kBackward)->prepare(1024, 0).ok());
+  EXPECT_EQ(compiler_->compiles, 2);
+  EXPECT_EQ(compiler_->max_at_once, 2);
+}
+
+TEST_F(CompileAheadTest, ADerivativeIsCompiledWhereForwardIsCached) {
+  const auto engine = make_engine();
+  const Instance instance = instance_of({"forward"});
+  ASSERT_TRUE(op_of(engine, instance, Direction::kForward)->prepare(1024, 0).ok());
+  ASSERT_TRUE(op_of(engine, instance, Direction::kForward)->prepare(1024, 0, true).ok());  // waits when it goes
+  EXPECT_EQ(compiler_->compiles, 2);
+}
+
+TEST_F(CompileAheadTest, AProgramHasItsDerivativesStepsCompiled) {
+  const auto engine = make_engine();
+  auto instance = parse_instance({{"name", "layer"},
+                                  {"op", "stu_layer"},
+                                  {"heads", 2},
+                                  {"attn_dim", 64},
+                                  {"hidden_dim", 64},
+                                  {"width", 128},
+                                  {"max_seq_len", 1024},
+                                  {"directions", {"forward"}}},
+                                 "test", "");
+  ASSERT_TRUE(instance.ok()) << instance.status().message();
+  {
+    const auto forward = op_of(engine, *instance, Direction::kForward);
+    ASSERT_TRUE(forward->prepare(1024, 0, true).ok());
+  }
+  const int compiles = compiler_->compiles;
+  ASSERT_TRUE(op_of(engine, *instance, Direction::kBackward)->prepare(1024, 0).ok());
+  EXPECT_EQ(compiler_->compiles, compiles);
+}
+
+TEST_F(CompileAheadTest, ADirectionWithoutADerivativeHasNone) {
+  const auto engine = make_engine();
+  ASSERT_TRUE(op_of(engine, instance_of({"backward"}), Direction::kBackward)->prepare(1024, 0, true).ok());
+  EXPECT_EQ(compiler_->compiles, 1);
+}
+
 TEST_F(CompileAheadTest, AnOpThatGoesWaitsForIt) {
   const auto engine = make_engine();
   const Instance instance = instance_of({"forward", "backward"});

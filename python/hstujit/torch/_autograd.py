@@ -149,8 +149,8 @@ class Recorder:
     takes longer than all the rest.
     """
 
-    def __init__(self, op: Any, rule: Derivative | str) -> None:
-        """``rule`` may be a sentence: that there is no derivative."""
+    def __init__(self, op: Any, rule: Derivative | str, of_thread: Any) -> None:
+        """``rule`` may be a sentence: that there is no derivative. ``of_thread.records`` is True during a call."""
         self.op = op
         self.lists_outputs = str(op._schema.returns[0].type).startswith("List")
 
@@ -160,8 +160,12 @@ class Recorder:
                 inputs = given[:places]
                 if len(given) > places:
                     named = {**named, DECLARED: [*given[places:]]}
-                with below_autograd():
-                    result = run(*inputs, **named)
+                of_thread.records = True
+                try:
+                    with below_autograd():
+                        result = run(*inputs, **named)
+                finally:
+                    of_thread.records = False
                 if isinstance(result, list):  # autograd does not look into it
                     result = tuple(result)
                 if not isinstance(rule, str):

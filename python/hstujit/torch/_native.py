@@ -26,6 +26,7 @@ _CALLBACKS = {
     "context": ctypes.CFUNCTYPE(ctypes.c_void_p),
     "allocate": ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32),
     "warn": ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p),
+    "derivative_follows": ctypes.CFUNCTYPE(ctypes.c_int32),
 }
 
 
@@ -38,6 +39,7 @@ class _Callbacks(ctypes.Structure):
 class _OfThread(threading.local):
     context: Any = None  # of the plan that is being made, which must stay meanwhile
     error: BaseException | None = None  # of a callback
+    records = False  # autograd records the call
 
 
 class Library:
@@ -95,6 +97,9 @@ class Library:
     def warn(self, text: bytes) -> int:
         warnings.warn(text.decode(errors="replace"), stacklevel=2)
         return 0
+
+    def derivative_follows(self) -> int:
+        return int(self.of_thread.records)
 
     def raised_as(self, error: RuntimeError) -> BaseException | None:
         """The exception that a kernel of the library stands for with this one, None of PyTorch's own."""

@@ -42,7 +42,7 @@ def _register(native: Library, name: str, functions: dict[str, Function]) -> Non
 
     @functools.cache
     def recorder() -> Recorder:
-        return Recorder(op, _derivative_of(function, functions.get(described.op + "_backward")))
+        return Recorder(op, _derivative_of(function, functions.get(described.op + "_backward")), native.of_thread)
 
     op._tags = [*op._tags, torch.Tag.pt2_compliant_tag]
     for key in ("AutocastCPU", "AutocastCUDA"):
