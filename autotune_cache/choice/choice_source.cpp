@@ -19,7 +19,7 @@ constexpr Source kSources[] = {
     {ChoiceSource::kNearDevice, ChoiceKind::kBorrowed, "near device", "the winner of the nearest device with a record"},
     {ChoiceSource::kOtherHeads, ChoiceKind::kBorrowed, "other heads", "the winner of another number of heads"},
     {ChoiceSource::kOtherSeed, ChoiceKind::kBorrowed, "other seed",
-     "the winner of the instance whose seed is a number"},
+     "the winner of the instance whose seed is a number, without row_numbers"},
     {ChoiceSource::kOtherGradients, ChoiceKind::kBorrowed, "other gradients",
      "the winner of the instance that adds no gradients to others"},
     {ChoiceSource::kOtherBatches, ChoiceKind::kBorrowed, "other batches", "what the bucket's other batches had"},

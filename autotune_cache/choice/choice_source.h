@@ -20,7 +20,7 @@ enum class ChoiceSource {
   kTuning,          // "tuning"
   kNearDevice,      // "near device": the winner of another device
   kOtherHeads,      // "other heads": the winner of the same instance with another number of heads
-  kOtherSeed,       // "other seed": of the same instance whose seed is a number of the launch
+  kOtherSeed,       // "other seed": of the same instance whose seed is a number of the launch, without row_numbers
   kOtherGradients,  // "other gradients": of the same instance that adds no gradients to others
   kOtherBatches,    // "other batches": what the bucket's other batches have (batch_class.h)
   kHeuristic,       // "heuristic"

@@ -184,6 +184,9 @@ class RowPrinter {
         "    static __device__ __forceinline__ void draw(const Params& params, i64 row, int column,\n"
         "                                                float (&out)[kColumns]) {{\n",
         functions_.randoms.size());
+    // Threads of a CTA's last rows draw, too, and what they draw counts nowhere.
+    if (interface_.has_row_numbers)
+      text += fmt::format("      if (row < params.rows) row = __ldg(params.{} + row);\n", kRowNumbers);
     for (size_t i = 0; i < functions_.randoms.size(); ++i) {
       const RowRandom& random = functions_.randoms[i];
       text += fmt::format("      if constexpr (kNumber == {}) draw_uniform<{}, {}>({}, {}, row, column, out);\n", i,

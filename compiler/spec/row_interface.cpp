@@ -73,7 +73,8 @@ int64_t RowInterface::columns(const RowOperand& operand) const {
 }
 
 RowInterface backward_interface(const RowInterface& forward) {
-  RowInterface backward{forward.width, {}, {}, forward.groups, forward.drawn, forward.sequences};
+  RowInterface backward{forward.width,    {}, {}, forward.groups, forward.drawn, forward.has_row_numbers,
+                        forward.sequences};
   for (const RowOperand& input : forward.inputs) {
     if (input.in_gradient) backward.inputs.push_back(input);
     if (!input.has_elements() || !input.differentiated) continue;

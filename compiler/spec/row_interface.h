@@ -16,6 +16,9 @@ namespace hstujit {
 inline constexpr int64_t kMaxTableRows = (int64_t{1} << 22) - 2;
 inline constexpr int64_t kMaxSortedRows = (int64_t{1} << 32) - 2;
 
+// The argument of RowInterface::has_row_numbers.
+inline constexpr std::string_view kRowNumbers = "row_numbers";
+
 // The gradient of an input's rows where they go around the operator.
 inline constexpr std::string_view kResidualGradient = "dresidual";
 
@@ -96,6 +99,8 @@ struct RowInterface {
   std::vector<RowOperand> inputs, outputs;
   int64_t groups = 1;  // of width / groups neighbouring elements, which sums are over
   int64_t drawn = 0;   // random numbers for each element
+  // Whether launches say by which number of a row random numbers are drawn, int64 (L): where not, by its place.
+  bool has_row_numbers = false;
   std::optional<RowSequences> sequences = {};
 
   std::vector<RowOperand> inputs_of(RowOperandKind kind) const;

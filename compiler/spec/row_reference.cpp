@@ -31,6 +31,14 @@ HostTensor elements_of(const RowOperand& operand, int64_t rows, int64_t width, u
   return tensor;
 }
 
+// Numbers of some rows of many, in order, each once; none of them is the row's place.
+HostValue drawn_row_numbers(int64_t rows) {
+  HostValue value;
+  value.tensor.shape = {rows};
+  for (int64_t row = 0; row < rows; ++row) value.tensor.integers.push_back(3 * row + 1 + (int64_t{1} << 40));
+  return value;
+}
+
 // An operand of a call: the argument that has it, and what of that.
 struct OperandPlace {
   RowOperand operand;
@@ -60,9 +68,10 @@ class RowOfValues final : public ReferenceRow {
  public:
   using Sums = std::map<std::string_view, std::vector<double>>;
 
+  // `number`: of the row, for random numbers.
   RowOfValues(const std::vector<OperandPlace>& places, std::vector<HostValue>& values,
-              std::vector<std::vector<double>>* terms, size_t row)
-      : places_(places), values_(values), terms_(terms), row_(row) {}
+              std::vector<std::vector<double>>* terms, size_t row, int64_t number)
+      : places_(places), values_(values), terms_(terms), row_(row), number_(number) {}
 
   std::span<const double> input(std::string_view name) const override {
     return line(place(name), values_[place(name).argument].tensor.reals);
@@ -73,7 +82,7 @@ class RowOfValues final : public ReferenceRow {
     if (found.operand.kind == RowOperandKind::kSeedTensor) return static_cast<double>(value.tensor.integers[0]);
     return value.scalar;
   }
-  int64_t number() const override { return static_cast<int64_t>(row_); }
+  int64_t number() const override { return number_; }
   std::span<double> output(std::string_view name) override {
     const OperandPlace& found = place(name);
     if (found.operand.kind == RowOperandKind::kRow) return line(found, values_[found.argument].tensor.reals);
@@ -106,6 +115,7 @@ class RowOfValues final : public ReferenceRow {
   std::vector<HostValue>& values_;
   std::vector<std::vector<double>>* terms_;
   size_t row_;
+  int64_t number_;
   Sums added_;
   std::vector<double> unused_;
 };
@@ -129,6 +139,8 @@ std::vector<HostValue> RowInputs::make_inputs(const OpSpec& op, Direction direct
     }
     values.push_back(std::move(value));
   }
+  if (interface.has_row_numbers)
+    values.push_back(drawn_row_numbers(lines_of(interface.walked(), interface, lengths, sizes)));
   if (interface.sequences) {
     for (const Argument& integer : interface.sequences->integers)
       values.push_back(make_integers(op, integer, lengths, seed));
@@ -148,7 +160,9 @@ HostValue batch_integers(const Argument& argument, const Lengths& lengths) {
 void RowReference::visit_rows(const RowSpec& spec, Direction direction, std::vector<HostValue>& values,
                               std::vector<std::vector<double>>* terms) const {
   const RowInterface& interface = spec.interface(direction);
-  const std::vector<OperandPlace> places = places_of(interface, spec.signature(direction));
+  const Signature signature = spec.signature(direction);
+  const std::vector<OperandPlace> places = places_of(interface, signature);
+  const int numbers = interface.has_row_numbers ? find_argument(signature, kRowNumbers) : -1;
   const size_t inputs = interface.inputs.size();
   const size_t width = places.front().elements;
   const size_t rows = values[places.front().argument].tensor.reals.size() / places.front().columns;
@@ -168,7 +182,9 @@ void RowReference::visit_rows(const RowSpec& spec, Direction direction, std::vec
   parallel_blocks(rows, block, [&](size_t begin, size_t end) {
     RowOfValues::Sums sums, squares;
     for (size_t index = begin; index < end; ++index) {
-      RowOfValues row(places, values, terms, index);
+      const int64_t number =
+          numbers < 0 ? static_cast<int64_t>(index) : values[static_cast<size_t>(numbers)].tensor.integers[index];
+      RowOfValues row(places, values, terms, index, number);
       compute_row(spec, direction, row);
       for (const auto& [name, added] : row.added()) {
         std::vector<double>&sum = sums[name], &square = squares[name];

@@ -16,7 +16,7 @@ class ReferenceRow {
   virtual ~ReferenceRow() = default;
   virtual std::span<const double> input(std::string_view name) const = 0;  // of a row, a vector or all groups
   virtual double scalar(std::string_view name) const = 0;
-  virtual int64_t number() const = 0;  // of the row, from 0
+  virtual int64_t number() const = 0;  // of the row, by which random numbers are drawn
   // A row's elements, or what the row adds to a column sum.
   virtual std::span<double> output(std::string_view name) = 0;
   // For each element of an output that is a difference of terms which may cancel: the sum of their sizes.

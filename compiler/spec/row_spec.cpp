@@ -103,6 +103,16 @@ Signature RowSpec::signature(Direction direction) const {
   Signature signature;
   for (const RowOperand& input : arguments_of(interface.inputs))
     signature.push_back(argument(input, ArgumentRole::kInput));
+  if (interface.has_row_numbers) {
+    Argument numbers;
+    numbers.name = kRowNumbers;
+    numbers.dtype = DataType::kInt64;
+    numbers.shape = {axis_of(interface.walked(), interface)};
+    numbers.alignment = static_cast<int>(size_of(numbers.dtype));
+    numbers.semantic = Semantic::kSeed;
+    numbers.doc = "number of each row, which decides what is drawn for it";
+    signature.push_back(std::move(numbers));
+  }
   if (interface.sequences) {
     for (const Argument& integer : interface.sequences->integers) signature.push_back(integer);
   }
@@ -126,6 +136,7 @@ Work RowSpec::work(Direction direction, const Lengths& lengths) const {
       work.bytes += bytes_of(operand, lines, interface);
     }
   }
+  if (interface.has_row_numbers) work.bytes += static_cast<double>(walked * sizeof(int64_t));
   if (!interface.sequences) return work;
   for (const Argument& integers : interface.sequences->integers) {
     if (integers.kind != ArgumentKind::kTensor) continue;

@@ -26,7 +26,7 @@ enum class Semantic {
   kOffsets,  // a tensor (B+1): where the rows of each sequence begin, and where those of the last one end
   kCounts,   // a tensor (B): some of the rows of each sequence, from none to all
   kMaxRows,  // a scalar: no sequence has more rows
-  kSeed,     // a scalar of any value, or a tensor (1) of one, which random numbers follow from
+  kSeed,     // a scalar of any value, or a tensor (1) or (L) of them, which random numbers follow from
 };
 std::string_view to_string(Semantic semantic);  // "data" "offsets" "counts" "max_rows" "seed"
 

@@ -822,6 +822,8 @@ struct HstuNormMulDropout {
   bool dropout = false;
   // with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number
   bool seed_tensor = false;
+  // with dropout, launches take row_numbers: a row drops what the row of that number drops
+  bool row_numbers = false;
 
   std::string json() const {
     detail::InstanceText text("hstu_norm_mul_dropout");
@@ -838,6 +840,7 @@ struct HstuNormMulDropout {
     text.add("concat_x", concat_x, false);
     text.add("dropout", dropout, false);
     text.add("seed_tensor", seed_tensor, false);
+    text.add("row_numbers", row_numbers, false);
     return text.str();
   }
 };

@@ -135,6 +135,7 @@ struct Difference {
 };
 constexpr Difference kDifferences[] = {{"heads", ChoiceSource::kOtherHeads},
                                        {"seed_tensor", ChoiceSource::kOtherSeed},
+                                       {"row_numbers", ChoiceSource::kOtherSeed},
                                        {"adds_gradients", ChoiceSource::kOtherGradients}};
 
 ChoiceSource source_of(const OpSpec& spec, const OpSpec& other) {

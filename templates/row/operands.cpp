@@ -147,6 +147,14 @@ std::vector<ParamSlot> operand_slots(const RowSpec& spec, Direction direction) {
   };
   for (const RowOperand& input : interface.inputs) add(input, false);
   for (const RowOperand& output : interface.outputs) add(output, true);
+  if (interface.has_row_numbers) {
+    ParamSlot numbers;
+    numbers.name = kRowNumbers;
+    numbers.argument = find_argument(signature, kRowNumbers);
+    numbers.kind = Kind::kPointer;
+    numbers.type = "const i64*";
+    slots.push_back(numbers);
+  }
   if (interface.sequences) {
     for (const Argument& integer : interface.sequences->integers) add_integer(signature, integer, slots);
   }

@@ -226,6 +226,17 @@ TEST(EmulatedRows, RandomNumbersOfEveryVector) {
   check(group_norm(2, 32, {{"dropout", true}}), row_config(8, 4, 2), 19);
 }
 
+// Drawn by numbers in a tensor: of rows in registers and in shared memory, also where a CTA has fewer than it could.
+TEST(EmulatedRows, RandomNumbersOfNumberedRows) {
+  const Json numbered = {{"dropout", true}, {"row_numbers", true}};
+  for (const int64_t rows : {0, 1, 19, 200}) {
+    check(group_norm(2, 32, numbered), row_config(8, 4, 3), rows);
+    check(with(layer_norm(24),
+               {{"op", "hstu_norm_mul_dropout"}, {"concat_u", true}, {"dropout", true}, {"row_numbers", true}}),
+          row_config(2, 4, 1), rows);
+  }
+}
+
 // Rows in registers, in shared memory, and of groups.
 TEST(EmulatedRows, LargeMeansLeaveWhatElementsDifferBy) {
   for (const int64_t width : {100, 1024, 8192}) {

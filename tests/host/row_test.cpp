@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "compiler/spec/sequence_rows.h"
 #include "tests/host/host_call.h"
 #include "tests/row/large_means.h"
 #include "tests/row/row_cases.h"
@@ -111,6 +113,47 @@ TEST(HostRows, ASeedInATensorDropsWhatTheNumberDrops) {
       for (const Argument& argument : number->signature(direction)) {
         if (argument.role != ArgumentRole::kOutput) continue;
         EXPECT_EQ(one.bytes(argument.name), other.bytes(argument.name)) << argument.name << " " << seed;
+      }
+    }
+  }
+}
+
+// Rows of a larger tensor, by their numbers there, drop what they drop in it.
+TEST(HostRows, RowsDropWhatTheRowsOfTheirNumbersDrop) {
+  constexpr int64_t kWidth = 20, kRows = 300;
+  Json json = {{"op", "hstu_norm_mul_dropout"}, {"width", kWidth}, {"concat_x", true}, {"dropout", true}};
+  const OpSpecPtr all = make_spec(json);
+  json["row_numbers"] = true;
+  const OpSpecPtr some = make_spec(json);
+  const std::vector<int64_t> numbers = {7, 0, 299, 7, 120, 121};
+  const auto count = static_cast<int64_t>(numbers.size());
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    HostCall whole(all, {{kRows}, {}, kRows, {}}, 7, 0, direction),
+        part(some, {{count}, {}, count, {}}, 7, 0, direction);
+    whole.pack_inputs();
+    part.pack_inputs();
+    std::memcpy(part.value("row_numbers").data, numbers.data(), numbers.size() * sizeof(int64_t));
+    for (const Argument& argument : all->signature(direction)) {
+      if (argument.role != ArgumentRole::kInput || argument.kind != ArgumentKind::kTensor) continue;
+      HstujitHostValue &from = whole.value(argument.name), &to = part.value(argument.name);
+      const auto bytes = static_cast<size_t>(argument.shape.back().bias) * size_of(argument.dtype);
+      const bool rows = has_rows(argument);
+      for (size_t i = 0; i < (rows ? numbers.size() : 1); ++i) {
+        std::memcpy(static_cast<char*>(to.data) + i * bytes,
+                    static_cast<const char*>(from.data) + (rows ? static_cast<size_t>(numbers[i]) : 0) * bytes, bytes);
+      }
+    }
+    ASSERT_EQ(whole.launch(HostHandle(*all, 2, direction)), 0) << whole.error();
+    ASSERT_EQ(part.launch(HostHandle(*some, 2, direction)), 0) << part.error();
+    for (const Argument& argument : all->signature(direction)) {
+      if (argument.role != ArgumentRole::kOutput || !has_rows(argument)) continue;
+      const auto bytes =
+          static_cast<ptrdiff_t>(argument.shape.back().bias) * static_cast<ptrdiff_t>(size_of(argument.dtype));
+      const auto &from = whole.bytes(argument.name), &to = part.bytes(argument.name);
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        EXPECT_TRUE(std::equal(to.begin() + static_cast<ptrdiff_t>(i) * bytes,
+                               to.begin() + static_cast<ptrdiff_t>(i + 1) * bytes, from.begin() + numbers[i] * bytes))
+            << argument.name << " " << i;
       }
     }
   }

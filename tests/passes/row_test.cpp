@@ -89,11 +89,18 @@ class RowEvaluator {
     return static_cast<uint64_t>(in_tensor ? value.tensor.integers.at(0) : static_cast<int64_t>(value.scalar));
   }
 
+  // The row by whose number random numbers are drawn.
+  size_t drawn_row() {
+    if (!interface_.has_row_numbers) return row_number_;
+    const auto argument = static_cast<size_t>(find_argument(signature_, kRowNumbers));
+    return static_cast<size_t>(values_[argument].tensor.integers.at(row_number_));
+  }
+
   double argument(const std::string& name, size_t column) {
     if (const auto known = statistics_.find(name); known != statistics_.end()) return known->second;
     for (const RowRandom& random : functions_.randoms) {
       if (random.name != name) continue;
-      const size_t element = row_number_ * static_cast<size_t>(random.columns) + static_cast<size_t>(random.first);
+      const size_t element = drawn_row() * static_cast<size_t>(random.columns) + static_cast<size_t>(random.first);
       return 128 + philox_uniform(seed_of(random.seed), seed_of(random.offset), element + column);
     }
     const RowOperand& operand = operands_.at(name);

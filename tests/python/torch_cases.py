@@ -60,7 +60,7 @@ def cases():
         x, tensor(ROWS, 16, seed=7), weight[:2], bias[:2], 1e-5, 0.25, 3, 4
     ), {"group_norm": True, "heads": 2}  # fmt: skip
     yield "norm_mul_seed_tensor", "hstu_norm_mul_dropout", (x, tensor(ROWS, 16, seed=7), weight, bias), {
-        "dropout_ratio": 0.25, "seed_tensor": torch.tensor([3]), "offset": 4
+        "dropout_ratio": 0.25, "seed_tensor": torch.tensor([3]), "offset": 4, "row_numbers": torch.arange(ROWS) * 3
     }  # fmt: skip
     yield "positions", "add_positional_embeddings", (x, table, 2.0, offsets(), targets), {}
     yield "times", "add_timestamp_positional_embeddings", (

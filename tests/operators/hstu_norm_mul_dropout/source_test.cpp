@@ -27,6 +27,7 @@ TEST(HstuNormMulDropoutSource, HasOnlyWhatIsUsed) {
           kernel->source.find("draw_uniform<128, 0>(__ldg(params.seed_tensor), params.offset,") != std::string::npos,
           in_tensor);
       EXPECT_EQ(names("params.seed"), dropout && !in_tensor);
+      EXPECT_EQ(names("params.row_numbers"), row.json.value("row_numbers", false));
       EXPECT_EQ(names("GroupLayout"), groups);
       EXPECT_EQ(names("add_group_sums"), groups && direction == Direction::kBackward);
     }

@@ -46,6 +46,8 @@ TEST(HstuNormMulDropoutSpec, EqualMeaningsHaveOneForm) {
   EXPECT_NE(key(R"(, "silu_u": true, "concat_u": true)"), key(R"(, "concat_u": true)"));
   EXPECT_EQ(key(R"(, "seed_tensor": true)"), key(""));
   EXPECT_NE(key(R"(, "dropout": true, "seed_tensor": true)"), key(R"(, "dropout": true)"));
+  EXPECT_EQ(key(R"(, "row_numbers": true)"), key(""));
+  EXPECT_NE(key(R"(, "dropout": true, "row_numbers": true)"), key(R"(, "dropout": true)"));
 }
 
 TEST(HstuNormMulDropoutSpec, Signatures) {
@@ -63,6 +65,14 @@ TEST(HstuNormMulDropoutSpec, Signatures) {
   EXPECT_EQ(arguments_of(R"(, "norm": "rms_norm", "dropout": true, "seed_tensor": true)", Direction::kBackward),
             "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dropout_ratio, seed_tensor(1) seed, offset seed, "
             "dx(L, 64), du(L, 64), dweight(64)");
+  const std::string numbered = R"(, "norm": "rms_norm", "dropout": true, "row_numbers": true)";
+  EXPECT_EQ(arguments_of(numbered, Direction::kForward),
+            "x(L, 64), u(L, 64), weight(64), eps, dropout_ratio, seed seed, offset seed, row_numbers(L) seed, "
+            "out(L, 64)");
+  EXPECT_EQ(
+      arguments_of(numbered, Direction::kBackward),
+      "x(L, 64), u(L, 64), dout(L, 64), weight(64), eps, dropout_ratio, seed seed, offset seed, row_numbers(L) seed, "
+      "dx(L, 64), du(L, 64), dweight(64)");
 }
 
 TEST(HstuNormMulDropoutSpec, ASeedInATensorIsTunedAsANumber) {
@@ -70,6 +80,9 @@ TEST(HstuNormMulDropoutSpec, ASeedInATensorIsTunedAsANumber) {
   ASSERT_EQ(alike.size(), 1);
   EXPECT_EQ(key_text(*alike[0].spec), key_text(**parse(R"(, "dropout": true)")));
   EXPECT_TRUE((*parse(R"(, "dropout": true)"))->tuned_alike().empty());
+  const auto numbered = (*parse(R"(, "dropout": true, "row_numbers": true)"))->tuned_alike();
+  ASSERT_EQ(numbered.size(), 1);
+  EXPECT_EQ(key_text(*numbered[0].spec), key_text(**parse(R"(, "dropout": true)")));
 }
 
 TEST(HstuNormMulDropoutSpec, WorkCountsBytesOnce) {
@@ -77,6 +90,10 @@ TEST(HstuNormMulDropoutSpec, WorkCountsBytesOnce) {
   const auto spec = parse(R"(, "group_norm": true, "heads": 4, "concat_u": true, "concat_x": true)");
   EXPECT_EQ((*spec)->work(Direction::kForward, lengths).bytes, (2 + 3) * 10 * 64 * 2 + 2 * 4 * 4);
   EXPECT_EQ((*spec)->work(Direction::kBackward, lengths).bytes, (2 + 3 + 2) * 10 * 64 * 2 + 4 * 4 * 4);
+  const auto bytes = [&](const std::string& parameters) {
+    return (*parse(R"(, "dropout": true)" + parameters))->work(Direction::kForward, lengths).bytes;
+  };
+  EXPECT_EQ(bytes(R"(, "row_numbers": true)") - bytes(""), 10 * 8);
 }
 
 }  // namespace

@@ -231,10 +231,18 @@ class RowEmitter {
   }
 
   Value emit_random(const RowRandom& random, Value column) {
+    const Value row =
+        interface_.has_row_numbers ? emit_integer(function_.argument(std::string(kRowNumbers)), row_) : row_;
     const Value element =
-        emit_.add(emit_.add(emit_.mul(row_, emit_.integer(random.columns)), emit_.integer(random.first)),
+        emit_.add(emit_.add(emit_.mul(row, emit_.integer(random.columns)), emit_.integer(random.first)),
                   emit_.add(first_, column));
     return emit_philox_uniform(emit_, emit_seed(random.seed), emit_seed(random.offset), element);
+  }
+
+  // An element of a tensor of integers.
+  Value emit_integer(Value tensor, Value index) {
+    return mlir::arith::IndexCastOp::create(emit_.builder(), emit_.location(), emit_.builder().getIndexType(),
+                                            emit_.load_element(tensor, index));
   }
 
   // An input that decides random numbers.
@@ -242,9 +250,7 @@ class RowEmitter {
     const auto input = std::find_if(interface_.inputs.begin(), interface_.inputs.end(),
                                     [&](const RowOperand& operand) { return operand.name == name; });
     const Value value = argument(*input);
-    if (input->kind != RowOperandKind::kSeedTensor) return value;
-    return mlir::arith::IndexCastOp::create(emit_.builder(), emit_.location(), emit_.builder().getIndexType(),
-                                            emit_.load_element(value, emit_.integer(0)));
+    return input->kind == RowOperandKind::kSeedTensor ? emit_integer(value, emit_.integer(0)) : value;
   }
 
   Value emit_argument(const std::string& name, Value column) {

@@ -30,7 +30,7 @@ void HstuNormMulDropoutParams::make_canonical() {
   if (!group_norm) heads = 1;
   if (group_norm && silu_u) mul_u_activation = "silu";
   if (!concat_u) silu_u = false;
-  if (!dropout) seed_tensor = false;
+  if (!dropout) seed_tensor = row_numbers = false;
 }
 
 RowInterface HstuNormMulDropoutSpec::forward_interface() const {
@@ -65,14 +65,16 @@ RowInterface HstuNormMulDropoutSpec::forward_interface() const {
   if (p.concat_x) output("out_x", p.first_x());
   output(p.columns() > p.width ? "out_y" : "out", p.first_product());
   interface.drawn = p.dropout ? p.columns() / p.width : 0;
+  interface.has_row_numbers = p.row_numbers;
   return interface;
 }
 
 std::vector<OpSpec::TunedAlike> HstuNormMulDropoutSpec::tuned_alike() const {
-  if (!params_.seed_tensor) return {};
+  if (!params_.seed_tensor && !params_.row_numbers) return {};
   HstuNormMulDropoutParams other = params_;
-  other.seed_tensor = false;
-  return {{std::make_shared<HstuNormMulDropoutSpec>(std::move(other)), "the seed as a number"}};
+  other.seed_tensor = other.row_numbers = false;
+  const char* const difference = params_.seed_tensor ? "the seed as a number" : "no row_numbers";
+  return {{std::make_shared<HstuNormMulDropoutSpec>(std::move(other)), difference}};
 }
 
 double HstuNormMulDropoutSpec::operations(Direction direction) const {

@@ -7,9 +7,12 @@
 
 namespace hstujit {
 
-// The doc of the parameter that operators with dropout have.
+// Docs of parameters that operators with dropout have.
 inline constexpr std::string_view kSeedTensorDoc =
     "with dropout, launches take the seed as seed_tensor, one int64 in the device's memory, and not as a number";
+
+inline constexpr std::string_view kRowNumbersDoc =
+    "with dropout, launches take row_numbers: a row drops what the row of that number drops";
 
 struct HstuNormMulDropoutParams : RowParams {
   static constexpr std::string_view kOp = "hstu_norm_mul_dropout";
@@ -23,6 +26,7 @@ struct HstuNormMulDropoutParams : RowParams {
   bool concat_x = false;
   bool dropout = false;
   bool seed_tensor = false;
+  bool row_numbers = false;
 
   static constexpr auto fields() {
     using P = HstuNormMulDropoutParams;
@@ -39,7 +43,8 @@ struct HstuNormMulDropoutParams : RowParams {
             field("concat_x", &P::concat_x, "the columns of x come before those of the product"),
             field("dropout", &P::dropout,
                   "launches take dropout_ratio, the part of elements that become 0, a seed and an offset"),
-            field("seed_tensor", &P::seed_tensor, kSeedTensorDoc)));
+            field("seed_tensor", &P::seed_tensor, kSeedTensorDoc),
+            field("row_numbers", &P::row_numbers, kRowNumbersDoc)));
   }
 
   int64_t groups() const { return group_norm ? heads : 1; }
@@ -55,14 +60,14 @@ struct HstuNormMulDropoutParams : RowParams {
 };
 
 // Forward: x, u (L,D), weight, [bias] (D) or (H), eps (float), [dropout_ratio (float), seed (int) or seed_tensor (1),
-// offset (int)],
+// offset (int), row_numbers (L)],
 // out (L, D, 2D or 3D). Backward: x, u, dout, and all that is not a row, dx, du (L,D), dweight, [dbias].
 class HstuNormMulDropoutSpec final : public RowOperator<HstuNormMulDropoutParams> {
  public:
   using RowOperator::RowOperator;
 
   double operations(Direction direction) const override;
-  // The instance whose seed is a number: its kernels differ from those of a tensor in one load.
+  // The instance whose seed is a number, and which has no row_numbers: its kernels differ in a load of each.
   std::vector<TunedAlike> tuned_alike() const override;
 
   // Computes a row of the reference (row_reference.h).
