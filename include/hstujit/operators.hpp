@@ -1219,6 +1219,27 @@ struct NormAttention {
   }
 };
 
+// docs/parameters.md, "place_last_rows".
+struct PlaceLastRows {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+
+  std::string json() const {
+    detail::InstanceText text("place_last_rows");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    return text.str();
+  }
+};
+
 // docs/parameters.md, "rms_norm".
 struct RmsNorm {
   // elements of a row; 1 to 16384; must be given
@@ -1636,6 +1657,27 @@ struct SwishLayerNorm {
     text.add("alignment", alignment, 16);
     text.add("weight", weight, true);
     text.add("bias", bias, true);
+    return text.str();
+  }
+};
+
+// docs/parameters.md, "take_last_rows".
+struct TakeLastRows {
+  // elements of a row; 1 to 16384; must be given
+  std::int64_t width = 0;
+  // data type of rows; bf16, fp16, fp32
+  DataType dtype = DataType::bf16;
+  // bytes that data pointers and strides are multiples of; 2, 4, 8, 16
+  std::int64_t alignment = 16;
+  // type of offsets and counts; int32, int64
+  DataType offsets_dtype = DataType::int64;
+
+  std::string json() const {
+    detail::InstanceText text("take_last_rows");
+    text.add("width", width);
+    text.add("dtype", dtype, DataType::bf16);
+    text.add("alignment", alignment, 16);
+    text.add("offsets_dtype", offsets_dtype, DataType::int64);
     return text.str();
   }
 };

@@ -181,6 +181,18 @@ def dense_to_jagged(dense, seq_offsets, max_len, out_rows=None):
     return torch.cat(rows)
 
 
+def take_last_rows(values, seq_offsets, seq_offsets_q, out_rows=None):
+    counts = seq_offsets_q.diff().tolist()
+    return torch.cat([values[end - count : end] for (_, end), count in zip(sequences(seq_offsets), counts)])
+
+
+def place_last_rows(values, seq_offsets, seq_offsets_q, out_rows=None):
+    rows = []
+    for (begin, end), (first, last) in zip(sequences(seq_offsets), sequences(seq_offsets_q)):
+        rows += [values.new_zeros(end - begin - (last - first), values.shape[1]), values[first:last]]
+    return torch.cat(rows)
+
+
 def addmm(mat1, mat2, alpha, input=None, beta=None, transpose_mat2=False):
     out = alpha * (mat1 @ (mat2.T if transpose_mat2 else mat2))
     return out if input is None else out + beta * input

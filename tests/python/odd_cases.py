@@ -62,6 +62,9 @@ def rows(dtype):
     yield "jagged_dense_broadcast_add", (x, tensor(3, WIDTH, dtype=dtype), starts), {}
     yield "jagged_to_padded_dense", (x, starts, 3), {}
     yield "dense_to_jagged", (tensor(9, WIDTH, dtype=dtype), starts, 3), {"out_rows": ROWS}
+    last = tensor(2, WIDTH, dtype=dtype), starts, offsets(1, 0, 1)
+    yield "take_last_rows", (x, *last[1:]), {"out_rows": 2}
+    yield "place_last_rows", last, {"out_rows": ROWS}
     caches = tensor(ROWS, 24, dtype=dtype), tensor(ROWS, 72, dtype=dtype)
     sizes = {"heads": HEADS, "attn_dim": 8, "hidden_dim": 24}
     deltas = (tensor(3, 24, dtype=dtype), tensor(3, 72, dtype=dtype))

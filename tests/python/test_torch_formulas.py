@@ -178,6 +178,10 @@ def gradient_programs():
         "dense": numbers(12, 12), "seq_offsets": offsets(*LENGTHS), "max_len": 4
     }, {"out_rows": ROWS}  # fmt: skip
 
+    last = {"seq_offsets": offsets(*LENGTHS), "seq_offsets_q": offsets(2, 0, 3)}
+    yield "take_last_rows", {"values": numbers(ROWS, 12), **last}, {}
+    yield "place_last_rows", {"values": numbers(5, 12), **last}, {"out_rows": ROWS}
+
 
 def cases():
     for kind in (layers, halves, caches, gradient_programs):

@@ -77,6 +77,8 @@ def cases():
     yield "broadcast_add", "jagged_dense_broadcast_add", (x, tensor(3, 16), offsets()), {}
     yield "padded", "jagged_to_padded_dense", (x, offsets(), 4), {"padding_value": 1.5}
     yield "dense", "dense_to_jagged", (tensor(15, 16), offsets(), 5), {"out_rows": 8}
+    yield "take_last", "take_last_rows", (x, offsets(), offsets(0, 2, 2, 5)), {"out_rows": 5}
+    yield "place_last", "place_last_rows", (tensor(5, 16), offsets(), offsets(0, 2, 2, 5)), {"out_rows": 8}
     yield "norm_attention", "norm_attention", (tensor(ROWS, 48), offsets(), 8, 0.25), {
         **norm, "heads": 1, "attn_dim": 16, "hidden_dim": 16, "precision": "ieee"
     }  # fmt: skip

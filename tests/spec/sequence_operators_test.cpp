@@ -164,6 +164,8 @@ TEST(SequenceOperators, WorkCountsBytesOnce) {
     const bool forward = direction == Direction::kForward;
     expect_bytes(R"({"op": "jagged_to_padded_dense", "width": 100})", direction, (10 + (forward ? 16 : 10)) * kRow);
     expect_bytes(R"({"op": "dense_to_jagged", "width": 100})", direction, (10 + (forward ? 10 : 16)) * kRow);
+    // Rows before a sequence are not read.
+    expect_bytes(R"({"op": "take_last_rows", "width": 100})", direction, (10 + (forward ? 16 : 10)) * kRow);
     // A table of 6 positions, and one of 512 ages, of which 10 rows find 10 at most; gradients are of all.
     expect_bytes(R"({"op": "add_positional_embeddings", "width": 100})", direction, 20 * kRow + 6 * kWeight);
     expect_bytes(R"({"op": "add_timestamp_positional_embeddings", "width": 100})", direction,
@@ -177,10 +179,10 @@ TEST(SequenceOperators, WorkCountsBytesOnce) {
 
 // An operator that only moves rows has no kernel of its own for its gradient.
 TEST(SequenceOperators, TheGradientOfWhatMovesRowsIsThePartner) {
-  const std::map<std::string, std::string> partners = {{"concat_2d_jagged", "split_2d_jagged"},
-                                                       {"split_2d_jagged", "concat_2d_jagged"},
-                                                       {"jagged_to_padded_dense", "dense_to_jagged"},
-                                                       {"dense_to_jagged", "jagged_to_padded_dense"}};
+  const std::map<std::string, std::string> partners = {
+      {"concat_2d_jagged", "split_2d_jagged"},       {"split_2d_jagged", "concat_2d_jagged"},
+      {"jagged_to_padded_dense", "dense_to_jagged"}, {"dense_to_jagged", "jagged_to_padded_dense"},
+      {"take_last_rows", "place_last_rows"},         {"place_last_rows", "take_last_rows"}};
   for (const RowCase& row : sequence_cases({{"width", 8}})) {
     const bool left_only = row.json.value("left_only", false);  // whose gradient nobody takes
     ASSERT_EQ(row.spec->supports(Direction::kBackward), !left_only) << row.name;

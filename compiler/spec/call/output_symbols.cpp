@@ -22,11 +22,12 @@ Dimensions row_axes(const Signature& signature, ArgumentRole role) {
 }
 
 // The rows of the inputs, which are the most that offsets can end with. Nothing where all of the inputs are dense:
-// their sequences may have been cut, so that each has its own limit.
+// their sequences may have been cut, so that each has its own limit. Rows with offsets of their own limit no others.
 Dimensions most_rows(const Signature& signature) {
   Dimensions rows = row_axes(signature, ArgumentRole::kInput);
   std::erase_if(rows, [](const Dimension& size) {
-    return size.is_constant() || (size.symbol == "B" && !size.follows_integer()) || size.is_scalar();
+    return size.is_constant() || (size.symbol == "B" && !size.follows_integer()) || size.is_scalar() ||
+           size.is_jagged();
   });
   const bool is_cut = std::ranges::none_of(rows, [](const Dimension& size) { return !size.follows_integer(); });
   return is_cut ? Dimensions() : rows;
