@@ -21,12 +21,12 @@ std::vector<std::string_view> find_instance_fields(std::string_view op) {
     names.emplace_back("rows");
   }
   if (find_argument(signature, "alpha") >= 0) names.emplace_back("alpha");
-  // Operators on the last rows of sequences: launches say a max_delta_len.
-  if (find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0 || parameters.contains("jagged_queries")) {
-    names.emplace_back("delta_len");
-  } else if (spec.ok() && (*spec)->small_batch_heads(Direction::kForward) > 0) {
+  // Operators on the last rows of sequences, or of all where they do not say so: launches say a max_delta_len.
+  const bool last_rows =
+      find_argument(signature, Semantic::kMaxRows, kQueryAxis) >= 0 || parameters.contains("jagged_queries");
+  if (last_rows || parameters.contains("targets_only")) names.emplace_back("delta_len");
+  if (!last_rows && spec.ok() && (*spec)->small_batch_heads(Direction::kForward) > 0)
     names.emplace_back("small_batches");
-  }
   return names;
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/spec/instance_rules.h"
 #include "compiler/spec/instance_values.h"
 #include "compiler/spec/lengths_file.h"
+#include "compiler/spec/sequence_rows.h"
 #include "compiler/support/text.h"
 
 namespace hstujit {
@@ -166,6 +167,12 @@ std::string lists_of_delta_len(std::string_view op) {
 SharedIntegers InstanceReader::read_delta_len(const InstanceEntry& entry, const std::string& path, const OpSpec* spec,
                                               Mistakes& mistakes) {
   const Json& given = *entry.find("delta_len");
+  if (spec != nullptr && find_argument(spec->signature(Direction::kForward), Semantic::kMaxRows, kQueryAxis) < 0) {
+    mistakes.check(path, Status(Code::kInvalidConfig,
+                                fmt::format("{} is {}, but the result has all rows; allowed: with targets_only=true",
+                                            path, brief_json(given))));
+    return {};
+  }
   if (given.is_array() && spec != nullptr && find_argument(spec->signature(Direction::kForward), "seq_offsets_q") < 0) {
     mistakes.check(path, Status(Code::kInvalidConfig,
                                 fmt::format("{} is {}, but every sequence has the same number of rows of q; allowed: "

@@ -78,7 +78,10 @@ void for_each_sequence(const Instance& instance, int64_t max_seq_len, int64_t le
   for (size_t b = 0; b < count && left > 0; ++b) {
     const int64_t drawn = std::min(rows_of(b), left), added = new_rows[b % new_rows.size()];
     GeneratedRows rows = instance.spec->generated_rows(static_cast<int64_t>(b), drawn, max_seq_len);
-    if (has_new_rows && !append_new_rows(rows, drawn, added, max_seq_len)) rows.others.emplace_back(kQueryAxis, added);
+    if (has_new_rows && !append_new_rows(rows, drawn, added, max_seq_len)) {
+      std::erase_if(rows.others, [](const auto& other) { return other.first == kQueryAxis; });
+      rows.others.emplace_back(kQueryAxis, added);
+    }
     left -= rows.rows;
     visit(rows);
   }

@@ -99,8 +99,8 @@ Json instance_properties(std::string_view op) {
   if (has("delta_len")) {
     const Json rows = integer_schema(kDeltaLenRules);
     properties["delta_len"]["description"] =
-        "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries, holds one "
-        "number for each in turn";
+        "rows of q of each sequence in generated inputs, 64 when left out; a list, with jagged_queries or "
+        "targets_only, holds one number for each in turn";
     properties["delta_len"]["oneOf"] = Json::array({rows, list_of(rows)});
   }
   return properties;

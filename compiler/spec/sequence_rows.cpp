@@ -9,7 +9,8 @@ namespace {
 
 // The rows of a problem without sequences, which generated calls have in as many parts as their lengths say.
 bool is_plain(const Dimension& dimension) {
-  return dimension.symbol == kSequenceAxis && !dimension.is_jagged() && dimension.bias == 0;
+  const bool rows = dimension.symbol == kSequenceAxis || dimension.symbol == kQueryAxis;
+  return rows && !dimension.is_jagged() && dimension.bias == 0;
 }
 
 }  // namespace
@@ -32,9 +33,7 @@ bool has_jagged_rows(const Argument& argument) { return has_rows(argument) && ar
 bool every_row_counts(const Signature& signature) {
   const auto is_of_jagged_axis = [&](const Argument& plain) {
     return has_rows(plain) && is_plain(plain.shape[0]) &&
-           std::any_of(signature.begin(), signature.end(), [&](const Argument& argument) {
-             return has_jagged_rows(argument) && argument.shape[0].symbol == plain.shape[0].symbol;
-           });
+           find_argument(signature, Semantic::kOffsets, plain.shape[0].symbol) >= 0;
   };
   return std::any_of(signature.begin(), signature.end(), is_of_jagged_axis);
 }

@@ -27,8 +27,8 @@ bool has_sequence_rows(const Argument& argument);
 // Whether it is jagged: rows behind the last sequence are nobody's, and a launch may have some.
 bool has_jagged_rows(const Argument& argument);
 
-// Whether rows count that no sequence has: some argument's rows are cut at sequences, and some other's of the same axis
-// are not.
+// Whether rows count that no sequence has: offsets say where the sequences of an axis begin, and some argument has rows
+// of it that are not cut at them.
 bool every_row_counts(const Signature& signature);
 
 // The axis of lengths that rows are of: a uniform one has as many of each sequence as kQueryAxis.

@@ -1420,6 +1420,10 @@ struct StuLayer {
   // attention's backward, and the projection that is computed again for it, go through the heads in so many groups, for
   // less memory: a divisor of heads; 1 to 1024
   std::int64_t backward_head_groups = 1;
+  // launches take seq_offsets_q: the result is that of the last rows of each sequence
+  bool targets_only = false;
+  // with dropout, launches take row_numbers: a row drops what the row of that number drops
+  bool row_numbers = false;
   // forward launches of few tiles get a kernel of their own, tuned by itself
   bool small_batches = false;
 
@@ -1471,6 +1475,8 @@ struct StuLayer {
     text.add("recompute_y", recompute_y, true);
     text.add("recompute_attn", recompute_attn, false);
     text.add("backward_head_groups", backward_head_groups, 1);
+    text.add("targets_only", targets_only, false);
+    text.add("row_numbers", row_numbers, false);
     text.add("small_batches", small_batches, false);
     return text.str();
   }

@@ -9,7 +9,7 @@
 
 namespace hstujit::torch {
 
-inline constexpr int kMaxArguments = 64;  // of a call, with the tensors that a text declares, and of a launch
+inline constexpr int kMaxArguments = 80;  // of a call, with the tensors that a text declares, and of a launch
 inline constexpr int kMaxOutputs = 32;    // of a schema, and of a launch
 inline constexpr int kMaxRank = 8;        // of an output
 

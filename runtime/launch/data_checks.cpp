@@ -93,7 +93,7 @@ class DataChecker {
       : driver_(driver), signature_(signature), values_(values) {}
 
   Status check() {
-    // Offsets of axes that tensors have, then those of others, whose rows no tensor bounds.
+    // Offsets of axes that tensors have, then those of others, whose rows a tensor without sequences bounds, or none.
     for (size_t i = 0; i < signature_.size(); ++i) {
       for (size_t d = 0; d < signature_[i].shape.size(); ++d) {
         const Dimension& dimension = signature_[i].shape[d];
@@ -103,7 +103,7 @@ class DataChecker {
     }
     for (const Argument& argument : signature_) {
       if (argument.semantic == Semantic::kOffsets)
-        HSTUJIT_RETURN_IF_ERROR(check_offsets(argument.name, argument.axis, std::numeric_limits<int64_t>::max()));
+        HSTUJIT_RETURN_IF_ERROR(check_offsets(argument.name, argument.axis, plain_rows(argument.axis)));
     }
     for (size_t i = 0; i < signature_.size(); ++i) {
       if (!signature_[i].joined.empty()) HSTUJIT_RETURN_IF_ERROR(check_joined(signature_[i], *values_[i].tensor));
@@ -118,6 +118,15 @@ class DataChecker {
   }
 
  private:
+  // Rows of a tensor of that axis that is not cut at sequences; the largest number where there is none.
+  int64_t plain_rows(std::string_view axis) const {
+    for (size_t i = 0; i < signature_.size(); ++i) {
+      if (has_rows(signature_[i]) && signature_[i].shape[0] == Dimension::of(std::string(axis)))
+        return values_[i].tensor->shape[0];
+    }
+    return std::numeric_limits<int64_t>::max();
+  }
+
   Result<std::vector<int64_t>> integers(int index) const {
     return read_integers(driver_, signature_[static_cast<size_t>(index)], *values_[index].tensor);
   }

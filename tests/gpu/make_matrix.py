@@ -43,8 +43,8 @@ def instances():
 
 
 def last_row_instances():
-    """Attention of the last rows of sequences, alone."""
-    return (chosen for chosen in instances() if chosen["op"] == "delta_hstu_attention")
+    """Attention of the last rows of sequences, and layers of them, alone."""
+    return (chosen for chosen in instances() if chosen["op"] == "delta_hstu_attention" or chosen.get("targets_only"))
 
 
 def small_instances():

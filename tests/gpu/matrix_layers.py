@@ -47,7 +47,11 @@ def layer_instances():
                     yield whole | {"name": f"{whole['name']}_stack", "op": "stu_stack", "layers": 2 + number % 2}
                     if name in ("layer", "layer_fp32"):
                         yield whole | {"name": f"{whole['name']}_softmax", "num_softmax_heads": 1}
+                    if name != "layer_silu_kept":  # the last rows of each sequence alone, some of none
+                        targets = {"targets_only": True, "row_numbers": parameters.get("dropout", False), "delta_len": (1, 20, [1, 0, 64, 70])[number % 3]}
+                        yield whole | {"name": f"{whole['name']}_targets"} | targets
                     if name == "layer":
+                        yield whole | {"name": f"{whole['name']}_targets_contexts", "targets_only": True} | MASKS["contexts_window_full_targets"]
                         yield whole | {"name": f"{whole['name']}_contexts", **MASKS["contexts_window_full_targets"]}
                         yield whole | {"name": f"{whole['name']}_intervals", **MASKS["intervals"]}
                         yield whole | {"name": f"{whole['name']}_stack_less_memory", "op": "stu_stack", "layers": 3, **less}

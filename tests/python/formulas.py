@@ -78,8 +78,10 @@ def stu_layer(
     x, input_norm_weight, uvqk_weight, output_weight, output_norm_weight, seq_offsets, max_seq_len, alpha,
     input_norm_bias=None, uvqk_bias=None, output_norm_bias=None, num_targets=None, rab=None, attn_scale=None,
     eps=1e-5, scaling_seqlen=0, *, heads, attn_dim, hidden_dim, norm="layer_norm", group_norm=False, concat_u=True,
-    concat_x=True, causal=True, score="silu", num_softmax_heads=0, silu_uvqk=False, residual=True, **memory
+    concat_x=True, causal=True, score="silu", num_softmax_heads=0, silu_uvqk=False, residual=True,
+    seq_offsets_q=None, max_delta_len=None, out_rows=None, **memory
 ):  # fmt: skip
+    """With ``seq_offsets_q`` the last rows of each sequence."""
     u, v, q, k = uvqk_of(
         x, input_norm_weight, input_norm_bias, uvqk_weight, uvqk_bias, eps, norm, heads, attn_dim, hidden_dim,
         silu_uvqk
@@ -93,7 +95,8 @@ def stu_layer(
         activation="none" if silu_uvqk else "silu", silu_u=concat_u and not silu_uvqk, concat_u=concat_u,
         concat_x=concat_x
     )  # fmt: skip
-    return y @ output_weight + (x if residual else 0)
+    out = y @ output_weight + (x if residual else 0)
+    return out if seq_offsets_q is None else take_last_rows(out, seq_offsets, seq_offsets_q)
 
 
 def stu_stack(x, uvqk_weight, **arguments):

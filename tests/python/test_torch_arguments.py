@@ -280,6 +280,8 @@ class Layers(unittest.TestCase):
             "num_contexts",
             "attn_func",
             "scaling_seqlen",
+            "row_numbers",
+            "seq_offsets_q",
         }  # which no caller gives
         for name in ("stu_layer", "cached_stu_layer"):
             for argument in getattr(torch.ops.hstujit, name).default._schema.arguments:

@@ -100,6 +100,12 @@ def layers():
     yield "stu_layer", {**rms, "output_weight": numbers(V, WIDTH)}, {
         **plain, "norm": "rms_norm", "concat_u": False, "concat_x": False, "score": "relu2"
     }  # fmt: skip
+    of_last = {"seq_offsets_q": offsets(2, 0, 3), "max_delta_len": 4}
+    yield "stu_layer", {**layer(), **of_last}, plain
+    yield "stu_layer", {**layer(), **biases(HEADS, 1), **of_last}, {**plain, "recompute_attn": True}
+    kept = {"recompute_normed_x": False, "recompute_y": False, "out_rows": 5}
+    yield "stu_layer", {**layer(), **of_last, "num_targets": torch.tensor([2, 0, 1])}, {**silu, **kept}
+    yield "stu_layer", {**rms, **of_last}, {**plain, "norm": "rms_norm", "residual": False}
     for count in (1, 2, 3):
         yield "stu_stack", {**layer(count), **biases()}, plain
     yield "stu_stack", {**layer(2), **biases(HEADS, 1), "scaling_seqlen": 5}, {**plain, **KEPT}

@@ -145,6 +145,10 @@ def layers():
     }  # fmt: skip
     yield "layer_less_memory", "stu_layer", layer, {**heads, "recompute_attn": True, "backward_head_groups": 2}
 
+    yield "layer_targets", "stu_layer", layer, {
+        **heads, "seq_offsets_q": offsets(0, 1, 1, 4), "max_delta_len": 3, "out_rows": 4
+    }  # fmt: skip
+
     def stacked(*shape, seed, scale=1.0):
         return scale * tensor(2, *shape, seed=seed)
 

@@ -47,7 +47,7 @@ TEST(Schema, HasEveryFieldWithItsRules) {
   EXPECT_EQ(schema["required"], Json::array({"version", "ops"}));
 }
 
-// An operator's entry holds delta_len where its launches say a max_delta_len.
+// An operator's entry holds delta_len where launches say a max_delta_len, of all instances or with targets_only.
 TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
   const Json schema = config_schema();
   for (const std::string_view op : operator_names()) {
@@ -57,7 +57,8 @@ TEST(Schema, OnlyOperatorsOnLastRowsTakeADeltaLen) {
     for (const Json& required : own["required"]) parameters[required.get<std::string>()] = 32;
     const auto spec = parse_op_spec(parameters, "");
     ASSERT_TRUE(spec.ok()) << spec.status().message();
-    const bool takes = find_argument((*spec)->signature(Direction::kForward), "max_delta_len") >= 0;
+    const bool takes = find_argument((*spec)->signature(Direction::kForward), "max_delta_len") >= 0 ||
+                       own["properties"].contains("targets_only");
     EXPECT_EQ(entry["properties"].contains("delta_len"), takes) << op;
     const std::vector<std::string_view> names = instance_field_names(op);
     EXPECT_EQ(std::count(names.begin(), names.end(), "delta_len"), takes ? 1 : 0) << op;

@@ -18,8 +18,9 @@ using ::testing::IsEmpty;
 
 TEST(StepOperators, AreThoseOfEveryInstance) {
   EXPECT_THAT(step_operators("norm_attention"), ElementsAre("hstu_attention", "layer_norm", "rms_norm"));
-  EXPECT_THAT(step_operators("stu_layer"), ElementsAre("addmm", "addmm_wgrad", "hstu_attention",
-                                                       "hstu_norm_mul_dropout", "layer_norm", "rms_norm", "silu"));
+  EXPECT_THAT(step_operators("stu_layer"),
+              ElementsAre("addmm", "addmm_wgrad", "delta_hstu_attention", "hstu_attention", "hstu_norm_mul_dropout",
+                          "layer_norm", "place_last_rows", "rms_norm", "silu", "take_last_rows"));
   EXPECT_THAT(step_operators("hstu_attention"), IsEmpty());
   EXPECT_THAT(step_operators("addmm"), ElementsAre("addmm_wgrad")) << "of its gradient";
 }

@@ -51,6 +51,11 @@ CallDeclaration& stu_call(CallDeclaration& call) {
   return operand_tensors(call);
 }
 
-void call_stu_layer(CallDeclaration& call) { stu_call(call); }
+void call_stu_layer(CallDeclaration& call) {
+  stu_call(call)
+      .presence("targets_only", "seq_offsets_q max_delta_len")
+      .presence("row_numbers", "row_numbers", "", "dropout")
+      .dtype("offsets_dtype", "seq_offsets seq_offsets_q num_targets num_contexts");
+}
 
 }  // namespace hstujit

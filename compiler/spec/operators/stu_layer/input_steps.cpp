@@ -162,8 +162,8 @@ void StuInputSteps::take_weights(ProgramBuilder& program, int64_t layers) const 
     program.tensor(ArgumentRole::kInput, "uvqk_bias", dtype_, bias, kBiasDoc);
 }
 
-void StuInputSteps::add_norm(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out,
-                             const StuNames& names) const {
+void StuInputSteps::normalise(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out,
+                              const StuNames& names) const {
   ProgramValues operands = input_norm_operands(names);
   operands.insert({{"x", x}, {"out", out}});
   program.step(norm_, Direction::kForward, operands);
@@ -206,7 +206,7 @@ void StuInputSteps::project(ProgramBuilder& program, bool kept, const std::optio
   const StuMatrix uvqk = this->uvqk(kept, names);
   const bool apart = keeps_uvqk(kept);  // the derivative of silu asks for the projection
   if (!apart) program.temporary(uvqk.name, dtype_, widths_.uvqk());
-  add_norm(program, x, normed_x, names);
+  normalise(program, x, normed_x, names);
   add_projection(program, silu_uvqk_ && !apart ? silu_of_projection_ : projection_, normed_x, uvqk.all(), names);
   if (!silu_uvqk_ || !apart) return;
   const StuMatrix attended = this->attended(kept, names);
@@ -244,7 +244,7 @@ void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& 
   program.temporary(duvqk(names).name, dtype_, widths_.uvqk() + behind);
   // Where uvqk was kept the norm's result is for the gradient of the weights alone, behind a workspace in its place.
   const bool is_read = input_.recompute_uvqk || !has_workspace_in_dx(dx);
-  if (input_.recompute_normed_x && is_read) add_norm(program, x, dx.for_now(), names);
+  if (input_.recompute_normed_x && is_read) normalise(program, x, dx.for_now(), names);
   const ProgramValue normed_x = normed_x_of_backward(dx, names);
   if (has_all_again()) {
     const StuMatrix uvqk = this->uvqk(/*kept=*/true, names);
@@ -337,7 +337,7 @@ void StuInputSteps::attend_backward(ProgramBuilder& program, const StuMatrix& da
     if (in_dx) program.workspace_in(dx.name);
   };
   const auto normalise_again = [&] {
-    if (in_dx && input_.recompute_normed_x) add_norm(program, x, dx.for_now(), names);
+    if (in_dx && input_.recompute_normed_x) normalise(program, x, dx.for_now(), names);
   };
   // All but the last group have places of their own, so that the norm's result is needed once for them.
   std::vector<GroupPlace> before_last;
@@ -370,6 +370,12 @@ void StuInputSteps::project_backward(ProgramBuilder& program, const ProgramValue
                 {"beta", ProgramValue::number(1)},
                 {"out", names.weight("duvqk_weight", "gradient of uvqk_weight, summed over all rows")},
                 {"dbias", names.weight("duvqk_bias", "gradient of uvqk_bias, summed over all rows")}});
+  normalise_backward(program, dnormed_x, dresidual, x, dx, names);
+}
+
+void StuInputSteps::normalise_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,
+                                       const std::optional<ProgramValue>& dresidual, const ProgramValue& x,
+                                       const ProgramValue& dx, const StuNames& names) const {
   ProgramValues operands = input_norm_operands(names);
   operands.insert(
       {{"x", x},

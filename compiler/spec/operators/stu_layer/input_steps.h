@@ -55,6 +55,13 @@ class StuInputSteps {
                         const std::optional<ProgramValue>& dresidual, const ProgramValue& x = {"x"},
                         const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
 
+  // x normalised to `out`; `dnormed_x` to the gradients of x, to which `dresidual` is added, and of the norm's weights.
+  void normalise(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out,
+                 const StuNames& names = {}) const;
+  void normalise_backward(ProgramBuilder& program, const ProgramValue& dnormed_x,
+                          const std::optional<ProgramValue>& dresidual, const ProgramValue& x = {"x"},
+                          const ProgramValue& dx = {"dx", -1, "gradient of x"}, const StuNames& names = {}) const;
+
   // u of forward, before its silu but with `silu_uvqk`.
   ProgramValue u(bool kept, const StuNames& names = {}) const { return attended(kept, names).columns(0); }
   // Columns that nothing reads when attention is done.
@@ -105,7 +112,6 @@ class StuInputSteps {
   // The gradient of the projection, before its silu with `silu_uvqk`: duvqk is then that of what silu gave.
   StuMatrix dprojection(const StuNames& names) const;
   ProgramValue normed_x_of_backward(const ProgramValue& dx, const StuNames& names) const;
-  void add_norm(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& out, const StuNames& names) const;
   void add_projection(ProgramBuilder& program, const OpSpecPtr& projection, const ProgramValue& normed_x,
                       const ProgramValue& out, const StuNames& names) const;
   // Columns of u, v, q and k again: of the projection, or silu of them.

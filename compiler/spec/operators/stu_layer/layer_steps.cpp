@@ -8,8 +8,8 @@ std::vector<std::string> StuLayerSteps::inputs(const std::vector<std::string>& k
   std::vector<std::string> names = {"x",         "input_norm_weight", "input_norm_bias",    "uvqk_weight",
                                     "uvqk_bias", "output_weight",     "output_norm_weight", "output_norm_bias"};
   names.insert(names.end(), kept.begin(), kept.end());
-  for (const char* const name :
-       {"normed_x", "uvqk", "attn", "y", "dout", "eps", "dropout_ratio", "seed", "seed_tensor", "offset"})
+  for (const char* const name : {"normed_x", "uvqk", "attn", "y", "dout", "eps", "dropout_ratio", "seed", "seed_tensor",
+                                 "offset", "row_numbers"})
     names.emplace_back(name);
   return names;
 }

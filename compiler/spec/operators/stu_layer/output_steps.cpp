@@ -56,7 +56,8 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                                                          {"concat_u", output.concat_u},
                                                          {"concat_x", output.concat_x},
                                                          {"dropout", output.dropout},
-                                                         {"seed_tensor", output.seed_tensor}}));
+                                                         {"seed_tensor", output.seed_tensor},
+                                                         {"row_numbers", gate.row_numbers}}));
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
     return product_of(stu, op, k, n, gate.dtype, gate.precision);
   };
@@ -81,9 +82,9 @@ ProgramValue StuOutputSteps::place_y(ProgramBuilder& program, const std::string&
   return matrix.all();
 }
 
-void StuOutputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers) const {
+void StuOutputSteps::keep(ProgramBuilder& program, ArgumentRole role, int64_t layers, const Dimension& rows) const {
   if (output_.recompute_y) return;
-  program.matrix(role, "y", dtype_, layers * y_columns_, "seq_offsets",
+  program.tensor(role, "y", dtype_, {rows, Dimension::constant(layers * y_columns_)},
                  role == ArgumentRole::kInput ? "what was projected, as forward gave it" : "what is projected");
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "compiler/spec/operators/hstu_attention/query_rows.h"
 #include "compiler/spec/operators/stu_layer/params.h"
 #include "compiler/spec/program.h"
 
@@ -17,14 +18,17 @@ struct StuGate {
   MatmulPrecision precision = MatmulPrecision::kTf32;
   bool silu_u = false;  // on the columns of u that y begins with
   std::string mul_u_activation = "none";
-  bool residual = true;  // x is added to the result
+  bool residual = true;      // x is added to the result
+  bool row_numbers = false;  // launches say by which number of a row dropout is drawn
 
   // P has the parameters of a whole layer. Its u is before silu, unless all of the projection has had it.
   template <typename P>
   static StuGate of_layer(const P& params) {
     const bool silu = !params.silu_uvqk;
-    return {params.heads,           params.hidden_dim, params.dtype, params.precision, silu && params.concat_u,
-            silu ? "silu" : "none", params.residual};
+    StuGate gate{params.heads,           params.hidden_dim, params.dtype, params.precision, silu && params.concat_u,
+                 silu ? "silu" : "none", params.residual};
+    if constexpr (requires { params.row_numbers; }) gate.row_numbers = params.row_numbers;
+    return gate;
   }
 };
 
@@ -34,8 +38,8 @@ class StuOutputSteps {
   static std::optional<StuOutputSteps> make(const StuGate& gate, const StuParams& stu, const StuOutputParams& output,
                                             const std::string& path, Mistakes& mistakes);
 
-  // Declares what forward gives and backward takes, of so many layers.
-  void keep(ProgramBuilder& program, ArgumentRole role, int64_t layers = 1) const;
+  // Declares what forward gives and backward takes, of so many layers and of these rows.
+  void keep(ProgramBuilder& program, ArgumentRole role, int64_t layers = 1, const Dimension& rows = key_rows()) const;
 
   // `attn` and `u` to `y`, which is an output of the program where `kept`; y and x to `out`. y that is not kept lies in
   // `free` where that has as many columns.

@@ -146,6 +146,19 @@ struct StuMemoryParams {
   }
 };
 
+// Which rows of the result a whole layer computes, and what their numbers are.
+struct StuTargetParams {
+  bool targets_only = false;
+  bool row_numbers = false;
+
+  template <typename P>
+  static constexpr auto fields_of() {
+    return std::make_tuple(field("targets_only", &P::targets_only,
+                                 "launches take seq_offsets_q: the result is that of the last rows of each sequence"),
+                           field("row_numbers", &P::row_numbers, kRowNumbersDoc));
+  }
+};
+
 // A matrix of a layer: a value of the program, or columns of one.
 struct StuMatrix {
   std::string name;

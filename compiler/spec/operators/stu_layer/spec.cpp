@@ -1,6 +1,7 @@
 #include "compiler/spec/operators/stu_layer/spec.h"
 
 #include "compiler/spec/operators/stu_layer/layer_steps.h"
+#include "compiler/spec/operators/stu_layer/target_steps.h"
 
 namespace hstujit {
 
@@ -28,11 +29,21 @@ Program layer_backward(const StuLayerSteps& layer) {
 }  // namespace
 
 OpSpecPtr parse_stu_layer(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto params = read_attention_params<StuLayerParams>(json, path, mistakes);
+  auto params = read_attention_params<StuLayerParams>(json, path, mistakes);
   if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  if (!params->dropout) params->row_numbers = false;
+  std::optional<Program> backward;
+  if (params->targets_only) {
+    // There is no one matrix of u, v, q and k that could be kept, or gone through by groups of heads.
+    params->recompute_uvqk = true;
+    params->backward_head_groups = 1;
+    const auto targets = StuTargetSteps::make(*params, path, mistakes);
+    if (!targets) return nullptr;
+    if (params->training) backward = targets->backward();
+    return std::make_shared<StuLayerSpec>(*params, targets->forward(), std::move(backward));
+  }
   const auto layer = StuLayerSteps::make(*params, path, mistakes);
   if (!layer) return nullptr;
-  std::optional<Program> backward;
   if (params->training) backward = layer_backward(*layer);
   return std::make_shared<StuLayerSpec>(*params, layer_forward(*params, *layer), std::move(backward));
 }
