@@ -103,6 +103,16 @@ class Instances(unittest.TestCase):
                 layer.train(index == 0)(self.x, LENGTHS, OFFSETS, 8, self.TARGETS)
             self.assertEqual(found, promised(layer.instances(inference=[8, 16], num_targets=True)))
 
+    def test_targets_only(self):
+        for index, layer in enumerate(self.layers()):
+            call = self.x, LENGTHS, OFFSETS, 8, self.TARGETS
+            with launched() as found:
+                layer.train(index % 2 == 0).forward_targets_only(*call).sum().backward()
+            self.assertEqual(found, promised(layer.instances(training=8, num_targets=True, targets_only=True)))
+            with launched() as found, torch.no_grad():
+                layer.forward_targets_only(*call)
+            self.assertEqual(found, promised(layer.instances(inference=8, num_targets=True, targets_only=True)))
+
     def test_a_cache(self):
         for index, layer in enumerate(self.layers()):
             layer.train(index == 0)

@@ -1,8 +1,9 @@
-"""The rows that a layer keeps for later calls: the first ones of each sequence, of keys and values."""
+"""Some rows of each sequence: the first ones, whose keys and values a layer keeps, and the last ones, its targets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -30,14 +31,15 @@ class Kept:
         """
         if lengths is None:
             return None
-        batch = seq_offsets.numel() - 1
-        if lengths.shape != (batch,):
-            raise InvalidArgumentError(
-                f"kv_caching_lengths has shape {tuple(lengths.shape)}; it must be (B) = ({batch}), as {of_offsets}"
-            )
+        _check_shape("kv_caching_lengths", lengths, seq_offsets, of_offsets)
         longest, rows = max_len, None
         if is_readable(lengths, seq_offsets):
-            longest, rows = _read(lengths, max_len, seq_offsets.diff())
+            longest, rows = _read("kv_caching_lengths", lengths, seq_offsets.diff())
+            if max_len and max_len < longest:
+                raise InvalidArgumentError(
+                    f"max_kv_caching_len is {max_len}; it must be at least {longest}, the longest, or 0"
+                )
+            longest = max_len or longest
         elif not max_len:
             longest = int(lengths.max().item())
         offsets = complete_cumsum(integers_as("kv_caching_lengths", lengths, seq_offsets.dtype))
@@ -50,19 +52,43 @@ class Kept:
         return left
 
 
-def _read(lengths: torch.Tensor, max_len: int, rows: torch.Tensor) -> tuple[int, int]:
-    """The longest one, or ``max_len`` where that is given, and their sum. It waits for a GPU once."""
+def last_rows_of(
+    counts: torch.Tensor, seq_offsets: torch.Tensor, longest: int | None, total: int | None, numbered: bool
+) -> dict[str, Any]:
+    """Arguments of ``stu_layer`` for so many last rows of each sequence, with their numbers where they are wanted.
+
+    Where one of ``longest`` and ``total``, the largest count and the sum of all, is None both are read.
+    """
+    _check_shape("num_targets", counts, seq_offsets, "x_offsets")
+    counts = integers_as("num_targets", counts, seq_offsets.dtype)
+    if longest is None or total is None:
+        longest, total = _read("num_targets", counts, seq_offsets.diff())
+    offsets = complete_cumsum(counts)
+    last = {"seq_offsets_q": offsets, "max_delta_len": longest, "out_rows": total}
+    if numbered:
+        rows = torch.arange(total, device=counts.device)
+        sequence = torch.bucketize(rows, offsets[1:].long(), right=True).clamp(max=counts.numel() - 1)
+        last["row_numbers"] = rows + (seq_offsets - offsets)[1:].long()[sequence]
+    return last
+
+
+def _check_shape(name: str, lengths: torch.Tensor, seq_offsets: torch.Tensor, of: str) -> None:
+    batch = seq_offsets.numel() - 1
+    if lengths.shape != (batch,):
+        raise InvalidArgumentError(f"{name} has shape {tuple(lengths.shape)}; it must be (B) = ({batch}), as {of}")
+
+
+def _read(name: str, lengths: torch.Tensor, rows: torch.Tensor) -> tuple[int, int]:
+    """The longest one and their sum. It waits for a GPU once."""
     if not lengths.numel():
-        return max_len, 0
+        return 0, 0
     lengths, rows = lengths.long(), rows.long()
     wrong = (lengths < 0) | (lengths > rows)
     longest, total, is_wrong = torch.stack([lengths.max(), lengths.sum(), wrong.any().long()]).tolist()
     if is_wrong:
         index = int(wrong.nonzero()[0])
+        length, most = int(lengths[index]), int(rows[index])
         raise InvalidArgumentError(
-            f"kv_caching_lengths[{index}] is {int(lengths[index])}; it must be from 0 to {int(rows[index])}, the rows "
-            "of its sequence"
+            f"{name}[{index}] is {length}; it must be from 0 to {most}, the rows of its sequence"
         )
-    if max_len and max_len < longest:
-        raise InvalidArgumentError(f"max_kv_caching_len is {max_len}; it must be at least {longest}, the longest, or 0")
-    return max_len or longest, total
+    return longest, total

@@ -168,7 +168,7 @@ def less_memory_of(config: STULayerConfig) -> dict[str, Any]:
 
 
 def instances_of(
-    layer: STULayer, calls: Mapping[str, Lengths], shared: Mapping[str, Any], name: str
+    layer: STULayer, calls: Mapping[str, Lengths], shared: Mapping[str, Any], name: str, targets_only: bool
 ) -> list[dict[str, Any]]:
     """Instances of calls with these lengths, by kind of call. ``shared`` are parameters of all but a cache's."""
     config, dropout = layer.config, layer.training and layer.config.output_dropout_ratio > 0
@@ -176,20 +176,20 @@ def instances_of(
     both = {"width": config.embedding_dim, "alpha": layer._alpha, **parameters_of(config), **shared}
     whole = {**both, "op": "stu_layer", "dropout": dropout, "seed_tensor": dropout, **less_memory_of(config)}
     recomputed = {field: getattr(config, field) for field in ("recompute_normed_x", "recompute_uvqk", "recompute_y")}
+    rows = {**whole, **recomputed}
+    if targets_only:
+        rows |= {"targets_only": True, "row_numbers": dropout}
     parameters: dict[str, dict[str, Any]] = {
-        "training": {**whole, **recomputed, "directions": ["forward", "backward"]},
-        "inference": {**whole, **recomputed, "training": False},
+        "training": {**rows, "directions": ["forward", "backward"]},
+        "inference": {**rows, "training": False},
         "prefill": {**whole, "recompute_uvqk": False},
         "cached_forward": {**both, "op": "cached_stu_layer"},
     }
-    made = [
-        {"name": f"{name}-{call}", **parameters[call], "max_seq_len": of_call}
-        for call, of_call in lengths.items()
-        if of_call
-    ]
-    if cached := sorted({*lengths["prefill"], *lengths["cached_forward"]}):  # keeps the first rows of each sequence
-        offsets = shared["offsets_dtype"]
+    made = [{"name": f"{name}-{call}", **parameters[call], "max_seq_len": own} for call, own in lengths.items() if own]
+    cached, offsets = sorted({*lengths["prefill"], *lengths["cached_forward"]}), shared["offsets_dtype"]
+    if cached or targets_only:
         made.append({"name": f"{name}-offsets", "op": "complete_cumsum", "dtype": offsets, "rows": _BATCH})
+    if cached:  # keeps the first rows of each sequence
         split = {"op": "split_2d_jagged", "dtype": shared["dtype"], "offsets_dtype": offsets, "max_seq_len": cached}
         made += [{"name": f"{name}-keep-{width}", "width": width, **split} for width in sorted({*layer._columns})]
     return made

@@ -16,7 +16,7 @@ from .._words import shown
 from ..errors import InvalidArgumentError, UnsupportedError
 from ._arguments import contexts_of, dropout_of, integers_as
 from ._calling import called_as
-from ._kv_cache import Kept
+from ._kv_cache import Kept, last_rows_of
 from ._layer_config import NAMES, Lengths, STULayerConfig, copy_of, instances_of, less_memory_of, parameters_of
 from ._nodes import Node, has_proxies
 from ._operands import as_read, declarations_of, in_order
@@ -27,6 +27,7 @@ Contexts = int | torch.Tensor | None
 Operands = Mapping[str, torch.Tensor] | None
 
 _CACHED_NAMES = {**NAMES, "x": "delta_x"}
+_LAST_NAMES = {"seq_offsets_q": "num_targets", "max_delta_len": "max_targets", "out_rows": "total_targets"}
 _EPS = 1e-6
 _OUTPUTS = [argument.name for argument in interface("stu_layer", "forward").outputs]
 
@@ -88,17 +89,10 @@ class STULayer(torch.nn.Module):
         self.max_kv_caching_len = 0
 
     def forward(
-        self,
-        x: torch.Tensor,
-        x_lengths: torch.Tensor,
-        x_offsets: torch.Tensor,
-        max_seq_len: int,
-        num_targets: torch.Tensor | None = None,
-        max_kv_caching_len: int = 0,
-        kv_caching_lengths: torch.Tensor | None = None,
-        contextual_seq_len: Contexts = None,
-        operands: Operands = None,
-    ) -> torch.Tensor:
+        self, x: torch.Tensor, x_lengths: torch.Tensor, x_offsets: torch.Tensor, max_seq_len: int,
+        num_targets: torch.Tensor | None = None, max_kv_caching_len: int = 0,
+        kv_caching_lengths: torch.Tensor | None = None, contextual_seq_len: Contexts = None, operands: Operands = None
+    ) -> torch.Tensor:  # fmt: skip
         """A layer over all rows.
 
         Args:
@@ -121,27 +115,12 @@ class STULayer(torch.nn.Module):
         if has_proxies((*call, contextual_seq_len, *tensors)):
             return node_of(self, call, contextual_seq_len, tensors, kv_caching_lengths)
         config, prefill = self._config, kv_caching_lengths is not None
-        self._check_rows("x", x, "L")
         if prefill and torch.is_grad_enabled():
             raise InvalidArgumentError(
                 "kv_caching_lengths is given, for a prefill; it has no derivative: torch.no_grad()"
             )
         kept = Kept.of(kv_caching_lengths, max_kv_caching_len, x_offsets, "x_offsets")
-        training = torch.is_grad_enabled()  # in eval mode, too: dropout apart, a layer has a derivative there
-        outputs = called_as(
-            NAMES,
-            _ops.stu_layer,
-            x=x,
-            seq_offsets=x_offsets,
-            max_seq_len=max_seq_len,
-            **self._arguments(x, num_targets, x_offsets, contextual_seq_len, tensors),
-            **dropout_of(config.output_dropout_ratio, self.training, x),
-            training=training or prefill,
-            recompute_normed_x=prefill or config.recompute_normed_x,
-            recompute_uvqk=not prefill and config.recompute_uvqk,
-            recompute_y=prefill or config.recompute_y,
-            **less_memory_of(config),
-        )
+        outputs = self._call(NAMES, call, contextual_seq_len, tensors, {}, prefill)
         if kept is not None:
             v, qk = self._columns
             _, *vqk = outputs[_OUTPUTS.index("uvqk")].split([v, v, qk, qk], 1)
@@ -150,15 +129,31 @@ class STULayer(torch.nn.Module):
             self._keep(vqk[2], vqk[0], kept)
         return outputs[0]
 
+    def forward_targets_only(
+        self, x: torch.Tensor, x_lengths: torch.Tensor, x_offsets: torch.Tensor, max_seq_len: int,
+        num_targets: torch.Tensor, contextual_seq_len: Contexts = None, operands: Operands = None, *,
+        max_targets: int | None = None, total_targets: int | None = None
+    ) -> torch.Tensor:  # fmt: skip
+        """The targets' rows of :meth:`forward`, and no others: for the last layer where the loss is of targets alone.
+
+        Args:
+            x, x_lengths, x_offsets, max_seq_len, contextual_seq_len, operands: those of :meth:`forward`.
+            num_targets: (B), the last rows of each sequence that are wanted, also where the mask knows no targets.
+            max_targets, total_targets: the largest of them, and their sum, which is the number of rows of the result.
+                Where one is None both are read, which waits for a GPU once.
+        """
+        tensors = in_order(self.operand_names, operands)
+        call = x, x_lengths, x_offsets, max_seq_len, num_targets
+        if has_proxies((*call, contextual_seq_len, *tensors)):
+            raise UnsupportedError("forward_targets_only is called while torch.fx traces; a graph has forward alone")
+        drops = self.training and self._config.output_dropout_ratio > 0
+        last = last_rows_of(num_targets, x_offsets, max_targets, total_targets, drops)
+        return self._call({**NAMES, **_LAST_NAMES}, call, contextual_seq_len, tensors, last)[0]
+
     def cached_forward(
-        self,
-        delta_x: torch.Tensor,
-        num_targets: torch.Tensor | None = None,
-        max_kv_caching_len: int = 0,
-        kv_caching_lengths: torch.Tensor | None = None,
-        contextual_seq_len: Contexts = None,
-        operands: Operands = None,
-    ) -> torch.Tensor:
+        self, delta_x: torch.Tensor, num_targets: torch.Tensor | None = None, max_kv_caching_len: int = 0,
+        kv_caching_lengths: torch.Tensor | None = None, contextual_seq_len: Contexts = None, operands: Operands = None
+    ) -> torch.Tensor:  # fmt: skip
         """A layer over as many new rows of each sequence, behind those that a prefill has kept.
 
         Args:
@@ -182,22 +177,30 @@ class STULayer(torch.nn.Module):
         new_rows = delta_x.size(0) // max(batch, 1)
         seq_offsets = offsets + new_rows * torch.arange(batch + 1, device=offsets.device, dtype=offsets.dtype)
         kept = Kept.of(kv_caching_lengths, max_kv_caching_len, seq_offsets, "the prefill")
-        full_k, full_v, out = called_as(
-            _CACHED_NAMES,
-            _ops.cached_stu_layer,
-            x=delta_x,
-            k_cache=self.k_cache,
-            v_cache=self.v_cache,
-            kv_caching_offsets=offsets,
-            max_delta_len=new_rows,
-            seq_offsets=seq_offsets,
-            max_seq_len=self.max_kv_caching_len + new_rows,
-            **self._arguments(delta_x, num_targets, offsets, contextual_seq_len, tensors),
-            full_k_rows=self.k_cache.size(0) + delta_x.size(0),
-        )
+        cache = {"k_cache": self.k_cache, "v_cache": self.v_cache, "kv_caching_offsets": offsets}
+        arguments = self._arguments(delta_x, num_targets, offsets, contextual_seq_len, tensors)
+        rows: dict[str, Any] = {"max_delta_len": new_rows, "full_k_rows": self.k_cache.size(0) + delta_x.size(0)}
+        rows |= {"seq_offsets": seq_offsets, "max_seq_len": self.max_kv_caching_len + new_rows}
+        full_k, full_v, out = called_as(_CACHED_NAMES, _ops.cached_stu_layer, x=delta_x, **cache, **rows, **arguments)
         if kept is not None:
             self._keep(full_k, full_v, kept)
         return out
+
+    def _call(
+        self, names: Any, call: Any, contexts: Contexts, tensors: Any, more: dict[str, Any], prefill: bool = False
+    ) -> Any:
+        """Calls ``stu_layer`` with the arguments of :meth:`forward` up to ``num_targets``, and with ``more``."""
+        x, _, seq_offsets, max_seq_len, num_targets = call
+        self._check_rows("x", x, "L")
+        arguments = self._arguments(x, num_targets, seq_offsets, contexts, tensors)
+        arguments |= dropout_of(self._config.output_dropout_ratio, self.training, x)
+        again = {name: prefill or getattr(self._config, name) for name in ("recompute_normed_x", "recompute_y")}
+        again |= {"recompute_uvqk": not prefill and self._config.recompute_uvqk, **less_memory_of(self._config)}
+        rows = {"x": x, "seq_offsets": seq_offsets, "max_seq_len": max_seq_len}
+        training = (
+            torch.is_grad_enabled() or prefill
+        )  # in eval mode, too: dropout apart, a layer has a derivative there
+        return called_as(names, _ops.stu_layer, **rows, **arguments, **again, training=training, **more)
 
     def _arguments(
         self, x: torch.Tensor, num_targets: torch.Tensor | None, offsets: torch.Tensor, contexts: Contexts, tensors: Any
@@ -218,19 +221,11 @@ class STULayer(torch.nn.Module):
         self.kv_caching_offsets, self.max_kv_caching_len = kept.offsets, kept.longest
 
     def instances(
-        self,
-        *,
-        training: Lengths = (),
-        inference: Lengths = (),
-        prefill: Lengths = (),
-        cached_forward: Lengths = (),
-        num_targets: bool | int = False,
-        contexts: bool | int = False,
-        dtype: torch.dtype = torch.bfloat16,
-        weight_dtype: torch.dtype | None = None,
-        offsets_dtype: torch.dtype = torch.int64,
-        name: str = "layer",
-    ) -> list[dict[str, Any]]:
+        self, *, training: Lengths = (), inference: Lengths = (), prefill: Lengths = (), cached_forward: Lengths = (),
+        num_targets: bool | int = False, contexts: bool | int = False, targets_only: bool = False,
+        dtype: torch.dtype = torch.bfloat16, weight_dtype: torch.dtype | None = None,
+        offsets_dtype: torch.dtype = torch.int64, name: str = "layer"
+    ) -> list[dict[str, Any]]:  # fmt: skip
         """The instances that calls use, as :func:`hstujit.prewarm` and :class:`hstujit.Config` take them.
 
         Each kind of call is given with the lengths that it has, one or several; what is not given is left out. Dropout
@@ -243,6 +238,7 @@ class STULayer(torch.nn.Module):
             cached_forward: rows of a cache and new ones together: ``max_kv_caching_len`` plus the new rows.
             num_targets: whether calls give them; a count is that of generated inputs, as in a config.
             contexts: whether calls give a tensor as ``contextual_seq_len``; a count is that of generated inputs, too.
+            targets_only: whether calls with and without gradients are those of :meth:`forward_targets_only`.
             dtype: of x, or of autocast.
             weight_dtype: of the weights of norms; None: ``dtype``. Autocast leaves them fp32 where x is.
             offsets_dtype: of x_offsets.
@@ -253,7 +249,7 @@ class STULayer(torch.nn.Module):
         shared: dict[str, Any] = {key: dtype_name(given) for key, given in dtypes.items()}
         shared["num_targets"] = num_targets if self._config.target_aware else False
         shared |= {"contextual_seq_len": 0, "num_contexts": contexts} if contexts else {}
-        return instances_of(self, calls, shared, name)
+        return instances_of(self, calls, shared, name, targets_only)
 
 
 class STUStack(torch.nn.Module):
@@ -272,31 +268,19 @@ class STUStack(torch.nn.Module):
         self._stu_layers = torch.nn.ModuleList(layers)
 
     def forward(
-        self,
-        x: torch.Tensor,
-        x_lengths: torch.Tensor,
-        x_offsets: torch.Tensor,
-        max_seq_len: int,
-        num_targets: torch.Tensor | None = None,
-        max_kv_caching_len: int = 0,
-        kv_caching_lengths: torch.Tensor | None = None,
-        contextual_seq_len: Contexts = None,
-        operands: Operands = None,
-    ) -> torch.Tensor:
+        self, x: torch.Tensor, x_lengths: torch.Tensor, x_offsets: torch.Tensor, max_seq_len: int,
+        num_targets: torch.Tensor | None = None, max_kv_caching_len: int = 0,
+        kv_caching_lengths: torch.Tensor | None = None, contextual_seq_len: Contexts = None, operands: Operands = None
+    ) -> torch.Tensor:  # fmt: skip
         of_call = x_lengths, x_offsets, max_seq_len, num_targets, max_kv_caching_len, kv_caching_lengths
         for layer, own in self._each(operands):
             x = layer(x, *of_call, contextual_seq_len, own)
         return x
 
     def cached_forward(
-        self,
-        delta_x: torch.Tensor,
-        num_targets: torch.Tensor | None = None,
-        max_kv_caching_len: int = 0,
-        kv_caching_lengths: torch.Tensor | None = None,
-        contextual_seq_len: Contexts = None,
-        operands: Operands = None,
-    ) -> torch.Tensor:
+        self, delta_x: torch.Tensor, num_targets: torch.Tensor | None = None, max_kv_caching_len: int = 0,
+        kv_caching_lengths: torch.Tensor | None = None, contextual_seq_len: Contexts = None, operands: Operands = None
+    ) -> torch.Tensor:  # fmt: skip
         of_call = num_targets, max_kv_caching_len, kv_caching_lengths, contextual_seq_len
         for layer, own in self._each(operands):
             delta_x = layer.cached_forward(delta_x, *of_call, own)
@@ -346,16 +330,10 @@ def node_of(layer: STULayer, call: tuple[Any, ...], contexts: Any, operands: lis
 
 
 def stu_layer(
-    x: torch.Tensor,
-    x_lengths: torch.Tensor,
-    x_offsets: torch.Tensor,
-    max_seq_len: int,
-    num_targets: torch.Tensor | None,
-    parameters: list[torch.Tensor],
-    config: str,
-    training: bool,
-    contextual_seq_len: int | torch.Tensor | None = None,
-) -> torch.Tensor:
+    x: torch.Tensor, x_lengths: torch.Tensor, x_offsets: torch.Tensor, max_seq_len: int,
+    num_targets: torch.Tensor | None, parameters: list[torch.Tensor], config: str, training: bool,
+    contextual_seq_len: int | torch.Tensor | None = None
+) -> torch.Tensor:  # fmt: skip
     """A call of a layer.
 
     Args:
