@@ -31,36 +31,16 @@ from ._schema import OPERATORS as _ops
     contextual_seq_len="num_contextuals",
 )
 def fused_hstu_op(
-    input: torch.Tensor,
-    seqlen_offsets: torch.Tensor,
-    max_seqlen: int,
-    scaling_seqlen: int,
-    linear_uvqk_weight: torch.Tensor,
-    linear_uvqk_bias: torch.Tensor | None,
-    linear_proj_weight: torch.Tensor,
-    num_heads: int,
-    linear_dim_per_head: int,
-    attention_dim_per_head: int,
-    ln_eps: float,
-    dropout_ratio: float,
-    training: bool,
-    input_norm_weight: torch.Tensor | None = None,
-    input_norm_bias: torch.Tensor | None = None,
-    output_norm_weight: torch.Tensor | None = None,
-    output_norm_bias: torch.Tensor | None = None,
-    attn_backend: Any = None,
-    num_targets: torch.Tensor | None = None,
-    num_contextuals: int | torch.Tensor | None = None,
-    target_group_size: int = 1,
-    alpha: float = 1.0,
-    causal: bool = True,
-    seed: int | None = None,
-    residual: bool = True,
-    wgrad_stream: Any = None,
-    wgrad_event: Any = None,
-    recompute_input_layernorm: bool = False,
-    recompute_input_silu: bool = False,
-) -> torch.Tensor:
+    input: torch.Tensor, seqlen_offsets: torch.Tensor, max_seqlen: int, scaling_seqlen: int,
+    linear_uvqk_weight: torch.Tensor, linear_uvqk_bias: torch.Tensor | None, linear_proj_weight: torch.Tensor,
+    num_heads: int, linear_dim_per_head: int, attention_dim_per_head: int, ln_eps: float, dropout_ratio: float,
+    training: bool, input_norm_weight: torch.Tensor | None = None, input_norm_bias: torch.Tensor | None = None,
+    output_norm_weight: torch.Tensor | None = None, output_norm_bias: torch.Tensor | None = None,
+    attn_backend: Any = None, num_targets: torch.Tensor | None = None,
+    num_contextuals: int | torch.Tensor | None = None, target_group_size: int = 1, alpha: float = 1.0,
+    causal: bool = True, seed: int | None = None, residual: bool = True, wgrad_stream: Any = None,
+    wgrad_event: Any = None, recompute_input_layernorm: bool = False, recompute_input_silu: bool = False
+) -> torch.Tensor:  # fmt: skip
     """A layer: norm, projection, silu of u, v, q and k, attention, norm of that times u, dropout, projection, residual.
 
     ``stu_layer`` of docs/ops-layers.md with ``silu_uvqk``. Norms without weights have ones, and no gradient of them.

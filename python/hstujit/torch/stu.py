@@ -197,9 +197,7 @@ class STULayer(torch.nn.Module):
         again = {name: prefill or getattr(self._config, name) for name in ("recompute_normed_x", "recompute_y")}
         again |= {"recompute_uvqk": not prefill and self._config.recompute_uvqk, **less_memory_of(self._config)}
         rows = {"x": x, "seq_offsets": seq_offsets, "max_seq_len": max_seq_len}
-        training = (
-            torch.is_grad_enabled() or prefill
-        )  # in eval mode, too: dropout apart, a layer has a derivative there
+        training = torch.is_grad_enabled() or prefill  # in eval mode, too: it has a derivative there
         return called_as(names, _ops.stu_layer, **rows, **arguments, **again, training=training, **more)
 
     def _arguments(
