@@ -53,7 +53,7 @@ struct SourceFile {
   std::string digest;
 };
 
-// What texts are made of, by type and text: who asks for several trees parses only what differs.
+// Parsed files, by type and text: a caller that asks for several trees parses only files that differ.
 using ParsedSources = std::unordered_map<std::string, SourceFile>;
 
 // Digests are 64 hexadecimal digits. `llvm_version`: MLIR's passes decide what is printed, too. kInternal where a file

@@ -54,8 +54,7 @@ Status KernelOp::prepare_cuda(int64_t max_seq_len, int device) {
 }
 
 void KernelOp::compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) {
-  Pending pending = begin(context, device, max_seq_len, Where::kHere);
-  for (auto& [batch_class, kernel] : pending.kernels) kernel.wait();
+  begin(context, device, max_seq_len, Where::kHere).wait();
 }
 
 KernelOp::Pending KernelOp::begin(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len,

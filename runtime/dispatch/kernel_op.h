@@ -32,6 +32,10 @@ class KernelOp final : public Op {
     int64_t bucket = 0;
     BatchClasses classes;
     std::vector<std::pair<BatchClass, std::future<Result<Choice>>>> kernels;
+
+    void wait() const {
+      for (const auto& [batch_class, kernel] : kernels) kernel.wait();
+    }
   };
 
   static Result<std::unique_ptr<KernelOp>> create(EnginePtr engine, OpOptions options);

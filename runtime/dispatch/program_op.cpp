@@ -90,10 +90,8 @@ Status ProgramOp::prepare_cuda(int64_t max_seq_len, int device) {
 }
 
 void ProgramOp::compile(const DeviceContext& context, const DeviceSpec& device, int64_t max_seq_len) {
-  std::vector<KernelOp::Pending> pending = begin(context, device, max_seq_len);
-  for (size_t i = pending.size(); i-- > 0;) {
-    for (auto& [batch_class, kernel] : pending[i].kernels) kernel.wait();
-  }
+  const std::vector<KernelOp::Pending> pending = begin(context, device, max_seq_len);
+  for (size_t i = pending.size(); i-- > 0;) pending[i].wait();
 }
 
 std::vector<KernelOp::Pending> ProgramOp::begin(const DeviceContext& context, const DeviceSpec& device,

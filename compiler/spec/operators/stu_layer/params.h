@@ -146,7 +146,7 @@ struct StuMemoryParams {
   }
 };
 
-// Which rows of the result a whole layer computes, and what their numbers are.
+// Selects the rows of the result that a whole layer computes, and how their dropout is numbered.
 struct StuTargetParams {
   bool targets_only = false;
   bool row_numbers = false;

@@ -5,18 +5,12 @@
 #include <utility>
 
 #include "compiler/spec/operators/delta_hstu_attention/spec.h"
-#include "compiler/spec/operators/hstu_attention/query_rows.h"
 #include "compiler/spec/operators/stu_layer/layer_steps.h"
+#include "compiler/spec/operators/take_last_rows/last_rows.h"
 #include "compiler/spec/sequence_rows.h"
 #include "compiler/spec/step_json.h"
 
 namespace hstujit {
-
-namespace {
-
-Dimension last_rows() { return query_rows(QueryRows::kLastJagged); }
-
-}  // namespace
 
 std::optional<StuTargetSteps> StuTargetSteps::make(const StuLayerParams& params, const std::string& path,
                                                    Mistakes& mistakes) {

@@ -12,7 +12,7 @@ namespace hstujit {
 inline Dimension all_rows() { return key_rows(); }
 inline Dimension last_rows() { return query_rows(QueryRows::kLastJagged); }
 
-// What is gone through, and where both axes have the rows of each sequence.
+// Sequences of an operator that goes through the axis `walked`, with the offsets of both axes.
 inline RowSequences last_row_sequences(const Dimension& walked, DataType offsets_dtype) {
   return {{walked},
           {offsets_argument("seq_offsets", offsets_dtype, kSequenceAxis),

@@ -26,18 +26,13 @@ constexpr std::string_view kKinds[] = {"row", "table", "head", "scalar", "sequen
 // name once.
 constexpr std::string_view kTaken =
     "adds_gradients alpha attn backward_head_groups bias concat_u concat_x dattn dattn_scale_before dbias "
-    "dinput_norm_bias dinput_norm_weight dk dout doutput_norm_bias doutput_norm_weight doutput_weight dq "
-    "drab_before dropout dropout_ratio du duvqk_bias duvqk_weight dv dweight dx eps full_k full_k_rows full_v "
-    "group_norm "
-    "hidden_states input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers "
-    "max_delta_len max_seq_len mul_u_activation n norm normed_x offset op operand_tensors out output_norm_bias "
-    "output_norm_weight "
+    "dinput_norm_bias dinput_norm_weight dk dout doutput_norm_bias doutput_norm_weight doutput_weight dq drab_before "
+    "dropout dropout_ratio du duvqk_bias duvqk_weight dv dweight dx eps full_k full_k_rows full_v group_norm "
+    "hidden_states input_norm_bias input_norm_weight jagged_queries k k_cache kv_caching_offsets layers max_delta_len "
+    "max_seq_len mul_u_activation n norm normed_x offset op operand_tensors out output_norm_bias output_norm_weight "
     "output_weight q rab recompute_attn recompute_normed_x recompute_uvqk recompute_y residual row_numbers "
-    "scaling_seqlen "
-    "seed seed_tensor seq_offsets seq_offsets_q silu_columns silu_u silu_uvqk targets_only training typical_rows u "
-    "uvqk "
-    "uvqk_bias "
-    "uvqk_weight v v_cache weight weight_dtype width y";
+    "scaling_seqlen seed seed_tensor seq_offsets seq_offsets_q silu_columns silu_u silu_uvqk targets_only training "
+    "typical_rows u uvqk uvqk_bias uvqk_weight v v_cache weight weight_dtype width y";
 
 // The launcher that `hstujit emit` writes names its parameters as the operands.
 constexpr std::string_view kWordsOfCpp =
