@@ -26,4 +26,24 @@ class TileCounter {
   bool prepared_ = false;  // it is there
 };
 
+// Numbers of a list's work tiles, of which a CTA takes the next one that no other has whenever it is free. Dealt out
+// round by round, tiles of sequences that are not sorted differ so much that CTAs drift apart and read the same rows at
+// different times.
+template <class Params>
+class TakenNumbers {
+ public:
+  __device__ __forceinline__ TakenNumbers(const Params& params, i64) : params_(params) {}
+
+  // May be called while there is other work, as a number takes its time.
+  __device__ __forceinline__ void prepare() { counter_.prepare(params_.taken_tiles); }
+  __device__ __forceinline__ i64 next() {
+    if (!counter_.prepared()) prepare();
+    return counter_.take();
+  }
+
+ private:
+  const Params& params_;
+  TileCounter counter_;
+};
+
 }  // namespace sm90::backward

@@ -5,7 +5,8 @@
 // leave at once.
 // "persistent": the grid fills the GPU once and each CTA walks its share of one list, first the tiles of columns,
 // which take longer, then those of rows; or of keys, rows and values where dk and dv are summed up apart. Within a role
-// the list is that of the forward kernel: see attention/schedule/tile_schedule.cuh.
+// the list is that of the forward kernel: see attention/schedule/tile_schedule.cuh. Where there is one role, CTAs take
+// the next work tile of the list whenever they are free.
 // "semaphore": semaphore_schedule.cuh, "per_sequence": per_sequence.cuh, both in sm90_backward_fused.
 #pragma once
 #include "attention/sequence.cuh"
@@ -82,40 +83,54 @@ __device__ __forceinline__ void find_work_tile(const Shared<Config>& shared, con
   }
 }
 
+// Numbers of this CTA's work tiles of one role, the list's kIndex-th, counted from the role's first: dealt out round by
+// round, in alternating direction. The list has `all` of each role.
+template <int kIndex>
+class DealtNumbers {
+ public:
+  template <class Params>
+  __device__ __forceinline__ DealtNumbers(const Params&, i64 all)
+      : all_(all), round_(kIndex * all / gridDim.x) {}  // in which the role before ends
+
+  __device__ __forceinline__ void prepare() {}
+  __device__ __forceinline__ i64 next() {
+    i64 number;
+    do number = of_round(round_++);
+    while (number < 0);
+    return number;
+  }
+
+ private:
+  __device__ __forceinline__ i64 of_round(i64 round) const {
+    const u32 across = round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
+    return round * gridDim.x + across - kIndex * all_;
+  }
+
+  i64 all_, round_;
+};
+
 // This CTA's tiles of one role, the list's kIndex-th; used by one whole warp, all lanes in step.
-template <int kIndex, class Spec, class Config, class Params>
+template <int kIndex, class Spec, class Config, class Params, class Numbers = DealtNumbers<kIndex>>
 class ListTileScheduler {
  public:
   __device__ __forceinline__ ListTileScheduler(const Shared<Config>& shared, const Params& params)
-      : shared_(shared), params_(params) {
-    round_ = kIndex * work_tiles() / gridDim.x;  // in which the role before ends
-  }
+      : shared_(shared), params_(params), numbers_(params, shared.schedule_total) {}
 
   __device__ __forceinline__ bool next(Tile& tile, Sequence& sequence) {
     if (second_half_ >= 0) {
       tile.index = second_half_;
       second_half_ = -1;
+      numbers_.prepare();
       return true;
     }
-    i64 work_tile;
-    do work_tile = work_tile_of(round_++);
-    while (work_tile < 0);
-    if (work_tile >= work_tiles()) return false;
+    const i64 work_tile = numbers_.next();
+    if (work_tile >= shared_.schedule_total) return false;
     take(static_cast<u32>(work_tile), tile, sequence);
     return true;
   }
 
  private:
   static constexpr Role kRole = role_at<Config>(kIndex);
-
-  // This CTA's work tile of a round of the list, counted from the role's first.
-  __device__ __forceinline__ i64 work_tile_of(i64 round) const {
-    const u32 across = round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x;
-    return round * gridDim.x + across - kIndex * work_tiles();
-  }
-
-  // Work tiles of one role. The list has as many of each.
-  __device__ __forceinline__ i64 work_tiles() const { return shared_.schedule_total; }
 
   __device__ __forceinline__ void take(u32 work_tile, Tile& tile, Sequence& sequence) {
     int index, within;
@@ -138,7 +153,7 @@ class ListTileScheduler {
 
   const Shared<Config>& shared_;
   const Params& params_;
-  i64 round_ = 0;
+  Numbers numbers_;
   int entry_ = 0;         // of the last work tile
   int second_half_ = -1;  // tile still to do of the current pair
 };

@@ -227,10 +227,9 @@ LaunchPlan Sm90BackwardFused::launch_plan(const Spec& spec, const Config& config
   const GridFactor groups = size_factor(signature, "q", kDqAccumRows);
   const GridFactor group_bytes =
       constant_factor(kDqAccumRows * params.heads * params.attn_dim * static_cast<int64_t>(sizeof(float)));
-  if (config.schedule != "persistent") {
-    add_counter(plan);
-    if (config.schedule == "semaphore") add_dq_semaphore(spec, signature, plan);
-  } else {
+  add_counter(plan);
+  if (config.schedule == "semaphore") add_dq_semaphore(spec, signature, plan);
+  if (config.schedule == "persistent") {
     FollowingKernel convert;
     convert.kernel_name = plan.kernel_name + "_convert";
     convert.function = "convert_dq";

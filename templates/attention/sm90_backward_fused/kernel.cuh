@@ -4,7 +4,7 @@
 // tile is added to dq_accum, fp32 in a workspace: five products, where sm90_backward_twopass has seven. bf16 and fp16.
 // Formulas: docs/ops-attention.md. Generated around it: see docs/generated-source.md.
 //
-// "persistent": atomically, so that results differ in their last bits from run to run.
+// "persistent": atomically, so that results differ in their last bits from run to run. CTAs take tiles as they are free.
 // dq_accum is zero at first, and a second kernel rounds it to dq. "semaphore": tiles wait for one another, the first
 // one stores its partial and the last one rounds the sum (accumulation_order.cuh). "per_sequence": a CTA has all tiles
 // of a (sequence, head), and the sums (per_sequence.cuh). Results of both are the same in every run.
@@ -34,7 +34,8 @@ __device__ __forceinline__ void produce_columns(FusedShared<Config>& shared, con
   } else if constexpr (Config::kSchedulePerSequence) {
     producer.template run<Role::kColumns>(PerSequenceTileScheduler<Spec, Config, Params>(shared, params));
   } else {
-    producer.template run<Role::kColumns>(ListTileScheduler<0, Spec, Config, Params>(shared, params));
+    producer.template run<Role::kColumns>(
+        ListTileScheduler<0, Spec, Config, Params, TakenNumbers<Params>>(shared, params));
   }
   producer.finish();
 }
