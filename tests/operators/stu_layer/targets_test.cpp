@@ -63,6 +63,20 @@ TEST(StuTargets, KeysAndValuesAreOfAllRows) {
     EXPECT_LT(spec->work(direction, lengths).flops, 0.7 * stu("stu_layer")->work(direction, lengths).flops);
 }
 
+TEST(StuTargets, KeepsKeysAndValuesAlone) {
+  const OpSpecPtr spec = targets({{"recompute_uvqk", false}});
+  EXPECT_THAT(arguments_of_targets(*spec, Direction::kForward), HasSubstr(">attn(Lq, 32) >uvqk(L, 48)"));
+  const std::vector<std::string> steps = steps_of(*spec->program(Direction::kBackward));
+  EXPECT_THAT(steps, testing::Contains("delta_hstu_attention backward: q=uq[32] k=uvqk[32] v=uvqk[0] dout=dattn[0] "
+                                       "dq=duq[32] dk=dvk[32] dv=dvk[0]"));
+  const auto projections = [](const OpSpec& of) {
+    return std::ranges::count_if(of.program(Direction::kBackward)->steps, [](const ProgramStep& step) {
+      return step.name.starts_with("addmm") && step.rows == kSequenceAxis;
+    });
+  };
+  EXPECT_EQ(projections(*spec) + 2, projections(*targets())) << "v and k are not projected again";
+}
+
 // The values of a call by name.
 class TargetsCall {
  public:
@@ -100,6 +114,18 @@ std::vector<double> rows_of_targets(const HostTensor& tensor) {
   return rows;
 }
 
+// Columns v and k of u, v, q and k: what a layer with targets_only keeps of them.
+HostTensor columns_vk(const HostTensor& uvqk) {
+  HostTensor kept;
+  kept.shape = {uvqk.shape[0], 48};
+  for (int64_t row = 0; row < uvqk.shape[0]; ++row) {
+    const auto begin = uvqk.reals.begin() + row * 96;
+    kept.reals.insert(kept.reals.end(), begin + 32, begin + 64);
+    kept.reals.insert(kept.reals.end(), begin + 80, begin + 96);
+  }
+  return kept;
+}
+
 void expect_rows_of_targets(const Json& more) {
   SCOPED_TRACE(more.dump());
   Json unnumbered = more;
@@ -107,6 +133,18 @@ void expect_rows_of_targets(const Json& more) {
   const OpSpecPtr all = stu("stu_layer", unnumbered), some = targets(more);
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     TargetsCall whole(all, direction, kAll), part(some, direction, kSome);
+    if (whole.has("uvqk") && direction == Direction::kBackward) {
+      // Kept tensors are those of the call's other inputs, since u and q are projected again.
+      TargetsCall before(all, Direction::kForward, kAll);
+      for (const Argument& argument : before.signature()) {
+        if (whole.has(argument.name)) before[argument.name] = whole[argument.name];
+      }
+      before.run();
+      for (const char* const kept : {"uvqk", "normed_x"}) {
+        if (whole.has(kept)) whole[kept] = before[kept];
+      }
+      part["uvqk_bias"] = before["uvqk_bias"];
+    }
     // The gradient of the result is 0 in the other rows.
     if (whole.has("dout")) {
       std::vector<double>& dout = whole["dout"].tensor.reals;
@@ -117,6 +155,7 @@ void expect_rows_of_targets(const Json& more) {
     for (const Argument& argument : part.signature()) {
       if (argument.role != ArgumentRole::kInput || !whole.has(argument.name)) continue;
       part[argument.name] = whole[argument.name];
+      if (argument.name == "uvqk") part["uvqk"].tensor = columns_vk(whole["uvqk"].tensor);
       const bool last = argument.kind == ArgumentKind::kTensor && argument.shape[0].symbol == kQueryAxis;
       if (!last) continue;
       HostTensor& tensor = part[argument.name].tensor;
@@ -128,7 +167,8 @@ void expect_rows_of_targets(const Json& more) {
     part.run();
     for (const Argument& argument : part.signature()) {
       if (argument.role != ArgumentRole::kOutput) continue;
-      const HostTensor &from = whole[argument.name].tensor, &to = part[argument.name].tensor;
+      const HostTensor from = argument.name == "uvqk" ? columns_vk(whole["uvqk"].tensor) : whole[argument.name].tensor,
+                       &to = part[argument.name].tensor;
       if (direction == Direction::kForward) {
         const bool last = argument.shape[0].symbol == kQueryAxis;
         EXPECT_EQ(to.reals, last ? rows_of_targets(from) : from.reals) << argument.name;
@@ -153,7 +193,9 @@ TEST(StuTargets, AreTheLastRowsOfALayer) {
         Json({{"dropout", true}, {"row_numbers", true}, {"seed_tensor", true}}),
         Json({{"norm", "rms_norm"}, {"uvqk_bias", false}, {"group_norm", true}}),
         Json({{"silu_uvqk", true}, {"residual", false}}), Json({{"recompute_normed_x", false}, {"recompute_y", false}}),
-        Json({{"recompute_attn", true}, {"concat_u", false}, {"concat_x", false}}),
+        Json({{"recompute_attn", true}, {"concat_u", false}, {"concat_x", false}}), Json({{"recompute_uvqk", false}}),
+        Json({{"recompute_uvqk", false}, {"silu_uvqk", true}}),
+        Json({{"recompute_uvqk", false}, {"recompute_normed_x", false}, {"recompute_attn", true}}),
         Json({{"max_attn_len", 3}, {"contextual_seq_len", 2}})}) {
     more.update({{"dtype", "fp32"}, {"num_targets", true}});
     expect_rows_of_targets(more);
@@ -175,7 +217,7 @@ TEST(StuTargets, GeneratedCallsHaveTheRowsOfTheConfig) {
 }
 
 TEST(StuTargets, EqualMeaningsHaveOneForm) {
-  EXPECT_EQ(key_text(*targets({{"recompute_uvqk", false}, {"backward_head_groups", 2}})), key_text(*targets()));
+  EXPECT_EQ(key_text(*targets({{"backward_head_groups", 2}})), key_text(*targets()));
   EXPECT_EQ(key_text(*targets({{"row_numbers", true}})), key_text(*targets()));
   EXPECT_NE(key_text(*targets()), key_text(*stu("stu_layer")));
 }

@@ -34,9 +34,7 @@ OpSpecPtr parse_stu_layer(const Json& json, const std::string& path, Mistakes& m
   if (!params->dropout) params->row_numbers = false;
   std::optional<Program> backward;
   if (params->targets_only) {
-    // There is no one matrix of u, v, q and k that could be kept, or gone through by groups of heads.
-    params->recompute_uvqk = true;
-    params->backward_head_groups = 1;
+    params->backward_head_groups = 1;  // there is no one matrix of u, v, q and k to go through by groups of heads
     const auto targets = StuTargetSteps::make(*params, path, mistakes);
     if (!targets) return nullptr;
     if (params->training) backward = targets->backward();

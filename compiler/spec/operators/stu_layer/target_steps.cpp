@@ -14,10 +14,13 @@ namespace hstujit {
 
 std::optional<StuTargetSteps> StuTargetSteps::make(const StuLayerParams& params, const std::string& path,
                                                    Mistakes& mistakes) {
-  const auto input = StuInputSteps::make(params, params, params, path, mistakes, params, params.silu_uvqk);
+  StuInputParams projected_again = params;  // u and q, of few rows, even where v and k are kept
+  projected_again.recompute_uvqk = true;
+  const auto input = StuInputSteps::make(params, params, projected_again, path, mistakes, params, params.silu_uvqk);
   const auto output = StuOutputSteps::make(StuGate::of_layer(params), params, params, path, mistakes);
   if (!input || !output) return std::nullopt;
   StuTargetSteps steps(params, *input, *output);
+  steps.vk_.kept = steps.is_kept(params.recompute_uvqk);
   bool whole = true;
   const auto spec = [&](const Json& json) {
     OpSpecPtr made = parse_op_spec(json, path, mistakes);
@@ -70,6 +73,10 @@ void StuTargetSteps::declare(ProgramBuilder& program, ArgumentRole kept) const {
         kept, "attn", params_.dtype, {last_rows(), Dimension::constant(output_.v_columns())},
         kept == ArgumentRole::kInput ? "attention output, as forward gave it" : "attention output, for backward");
   }
+  if (vk_.kept) {
+    program.matrix(kept, vk_.projection().name, params_.dtype, vk_.columns(), "seq_offsets",
+                   kept == ArgumentRole::kInput ? "v and k, as the projection gave them" : "v and k, for backward");
+  }
   input_.keep(program, kept);
   output_.keep(program, kept, 1, last_rows());
 }
@@ -80,8 +87,9 @@ void StuTargetSteps::set_rows(ProgramBuilder& program, bool last) const {
 
 StuMatrix StuTargetSteps::project_to(ProgramBuilder& program, const Pair& pair, const ProgramValue& normed_x,
                                      OpSpecPtr Part::* projection) const {
+  const StuMatrix result = pair.projection();
   set_rows(program, &pair == &uq_);
-  program.temporary(pair.name, params_.dtype, pair.columns());
+  if (!pair.kept) program.temporary(result.name, params_.dtype, pair.columns());
   for (const Part* const part : {&pair.first, &pair.second}) {
     program.step(part->*projection, Direction::kForward,
                  {{"mat1", normed_x},
@@ -89,19 +97,27 @@ StuMatrix StuTargetSteps::project_to(ProgramBuilder& program, const Pair& pair, 
                   {"input", {"uvqk_bias", part->first_weight}},
                   {"alpha", ProgramValue::number(1)},
                   {"beta", ProgramValue::number(1)},
-                  {"out", {pair.name, part->first}}});
+                  {"out", {result.name, part->first}}});
   }
-  return {pair.name};
+  return result;
 }
 
 StuMatrix StuTargetSteps::project(ProgramBuilder& program, const Pair& pair, const ProgramValue& normed_x) const {
-  return project_to(program, pair, normed_x, params_.silu_uvqk ? &Part::silu_of_projection : &Part::projection);
+  // Rounds what silu is applied to wherever a whole layer would.
+  if (params_.silu_uvqk && !is_kept(params_.recompute_uvqk))
+    return project_to(program, pair, normed_x, &Part::silu_of_projection);
+  return activate(program, pair, project_to(program, pair, normed_x, &Part::projection));
 }
 
 StuMatrix StuTargetSteps::project_again(ProgramBuilder& program, const Pair& pair, const ProgramValue& normed_x) const {
-  const StuMatrix projection = project_to(program, pair, normed_x, &Part::projection);
+  return activate(program, pair,
+                  pair.kept ? pair.projection() : project_to(program, pair, normed_x, &Part::projection));
+}
+
+StuMatrix StuTargetSteps::activate(ProgramBuilder& program, const Pair& pair, const StuMatrix& projection) const {
   if (pair.silu == nullptr) return projection;
   const StuMatrix read{std::string("silu_") + pair.name};
+  set_rows(program, &pair == &uq_);
   program.temporary(read.name, params_.dtype, pair.columns());
   program.step(pair.silu, Direction::kForward, {{"x", projection.all()}, {"out", read.all()}});
   return read;
@@ -112,7 +128,8 @@ StuMatrix StuTargetSteps::silu_backward(ProgramBuilder& program, const Pair& pai
   const StuMatrix result{std::string("dprojection_") + pair.name};
   set_rows(program, &pair == &uq_);
   program.temporary(result.name, params_.dtype, pair.columns());
-  program.step(pair.silu, Direction::kBackward, {{"x", {pair.name}}, {"dout", gradient.all()}, {"dx", result.all()}});
+  program.step(pair.silu, Direction::kBackward,
+               {{"x", pair.projection().all()}, {"dout", gradient.all()}, {"dx", result.all()}});
   return result;
 }
 

@@ -29,9 +29,11 @@ class StuTargetSteps {
   // that.
   struct Pair {
     const char* name;  // of the matrix
-    Part first, second;
-    OpSpecPtr silu;
+    Part first = {}, second = {};
+    OpSpecPtr silu = nullptr;
+    bool kept = false;  // forward gives the projection, in the argument that has all of u, v, q and k in a whole layer
     int64_t columns() const { return first.columns + second.columns; }
+    StuMatrix projection() const { return {kept ? "uvqk" : name}; }
   };
 
   StuTargetSteps(const StuLayerParams& params, const StuInputSteps& input, const StuOutputSteps& output)
@@ -46,8 +48,10 @@ class StuTargetSteps {
                        OpSpecPtr Part::* projection) const;
   // Projects rows to a pair's matrix, as attention and gate read it.
   StuMatrix project(ProgramBuilder& program, const Pair& pair, const ProgramValue& normed_x) const;
-  // The same where the derivative of silu asks for the projection, too.
+  // The same in backward, where the derivative of silu asks for the projection, too.
   StuMatrix project_again(ProgramBuilder& program, const Pair& pair, const ProgramValue& normed_x) const;
+  // Applies silu to a pair's projection, in a layer that has that.
+  StuMatrix activate(ProgramBuilder& program, const Pair& pair, const StuMatrix& projection) const;
   // Gives the gradient of the projection from that of the matrix.
   StuMatrix silu_backward(ProgramBuilder& program, const Pair& pair, const StuMatrix& gradient) const;
   void attend(ProgramBuilder& program, const StuMatrix& uq, const StuMatrix& vk, const ProgramValue& attn) const;
@@ -63,7 +67,7 @@ class StuTargetSteps {
   StuLayerParams params_;
   StuInputSteps input_;
   StuOutputSteps output_;
-  Pair uq_{"uq", {}, {}, nullptr}, vk_{"vk", {}, {}, nullptr};
+  Pair uq_{"uq"}, vk_{"vk"};
   OpSpecPtr attention_, take_, place_;
 };
 
