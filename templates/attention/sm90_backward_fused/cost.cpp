@@ -54,7 +54,7 @@ double estimate_fused_ms(const AttentionSpec& spec, const AttentionConfig& confi
   const double shared = config.blocks_per_sm > 1 ? costs.shared_multiprocessor : 1;
   const double columns = static_cast<double>(params.attn_dim + params.hidden_dim) / 256;
   const double waits = per_sequence                 ? costs.per_sequence_tile
-                       : !semaphore                 ? 1
+                       : !semaphore                 ? costs.taken_tile
                        : resources.last_tiles_first ? costs.semaphore_last_tiles_first
                                                     : costs.semaphore_tile;
   const double of_score = 1 + kScoreShare * (score_work(params) - 1);

@@ -10,33 +10,34 @@
 namespace hstujit::sm90::backward {
 
 // Costs that make up the estimates, in microseconds on an H100; only their ratios count. Fitted by bench/fit_costs.cpp
-// to 116 keys, semaphores dearer by hand (docs/journal.md, entry 66).
+// to 153 keys (docs/journal.md, entry 113).
 struct FusedCosts {
-  double q_tile = 1.01;                // a Q tile of 64 rows: what does not grow with the head dimensions,
-  double q_tile_columns = 1.42;        // and what does, for 256 columns of q and v
-  double shared_multiprocessor = 1.4;  // of a Q tile, beside another CTA
-  double tile = 0.308;                 // between two tiles, as for a Q tile,
-  double tile_columns = 3.98;
-  double one_buffer = 1.63;     // and what it takes more where k and v have one buffer
-  double list_tail = 0.471;     // longest work tiles of a list, at whose end others wait,
-  double unsorted_tail = 1.14;  // where the longest may come last
-  double in_group = 0.666;      // of a list whose entries are groups: which sequence
+  double q_tile = 1.03;                  // a Q tile of 64 rows: what does not grow with the head dimensions,
+  double q_tile_columns = 1.446;         // and what does, for 256 columns of q and v
+  double shared_multiprocessor = 1.226;  // of a Q tile, beside another CTA
+  double tile = 0.307;                   // between two tiles, as for a Q tile,
+  double tile_columns = 2.745;
+  double one_buffer = 2.05;     // and what it takes more where k and v have one buffer
+  double list_tail = 0.5;       // longest work tiles of a list, at whose end others wait,
+  double unsorted_tail = 1.73;  // where the longest may come last
+  double in_group = 0.607;      // of a list whose entries are groups: which sequence
   // Where the first columns are seen by all rows, of which the others see a part: their tile takes as long as many
-  // others. By hand, of three keys (docs/journal.md, entry 76).
-  double long_tile_tail = 0.6;            // in place of list_tail, where tiles wait for semaphores,
-  double long_tile_tail_of_list = 1.2;    // and where each CTA has its share of a list from the beginning
+  // others.
+  double long_tile_tail = 0.917;          // in place of list_tail, where tiles wait for semaphores,
+  double long_tile_tail_of_list = 0.247;  // and where CTAs take tiles as they are free
   double semaphore_link = 2.66;           // of the sum of one Q tile to which all tiles of a sequence add in turn
-  double launches = 6.28;                 // of clearing, kernel and, with atomics, conversion
-  double bytes_per_microsecond = 2.44e6;  // of clearing and conversion
-  double of_measured = 0.564;
-  // Factor of tiles that wait for semaphores.
-  double semaphore_tile = 1.14;
-  double semaphore_last_tiles_first = 1.5;
-  double semaphore_wait = 1.45;
+  double launches = 10.75;                // of clearing, kernel and, with atomics, conversion
+  double bytes_per_microsecond = 2.32e6;  // of clearing and conversion
+  double of_measured = 0.54;
+  // Factors of tiles that CTAs take as they are free, and of tiles that wait for semaphores.
+  double taken_tile = 0.786;
+  double semaphore_tile = 1.11;
+  double semaphore_last_tiles_first = 1.69;
+  double semaphore_wait = 1.795;
   // Factor of per_sequence sequences: nobody waits, but a sum in global memory beside others in shared memory costs
   // more.
-  double per_sequence_tile = 0.993;
-  double gmem_accum = 1.07;
+  double per_sequence_tile = 1.066;
+  double gmem_accum = 1.026;
 
   // For bench/fit_costs.cpp.
   static constexpr auto fields() {
@@ -49,7 +50,8 @@ struct FusedCosts {
         field("long_tile_tail_of_list", &FusedCosts::long_tile_tail_of_list, ""),
         field("semaphore_link", &FusedCosts::semaphore_link, ""), field("launches", &FusedCosts::launches, ""),
         field("bytes_per_microsecond", &FusedCosts::bytes_per_microsecond, ""),
-        field("of_measured", &FusedCosts::of_measured, ""), field("semaphore_tile", &FusedCosts::semaphore_tile, ""),
+        field("of_measured", &FusedCosts::of_measured, ""), field("taken_tile", &FusedCosts::taken_tile, ""),
+        field("semaphore_tile", &FusedCosts::semaphore_tile, ""),
         field("semaphore_last_tiles_first", &FusedCosts::semaphore_last_tiles_first, ""),
         field("semaphore_wait", &FusedCosts::semaphore_wait, ""),
         field("per_sequence_tile", &FusedCosts::per_sequence_tile, ""),

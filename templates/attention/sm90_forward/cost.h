@@ -22,7 +22,8 @@ KvTileWork kv_tile_work(const HstuAttentionParams& params, int64_t block_n);
 
 // Costs that make up the estimates, in units of one cycle in which a multiprocessor's tensor cores are at their peak;
 // only their ratios count. They were searched at random over 1900 timings on an H200, 32 keys (docs/journal.md, entry
-// 21), and a fit to instances drawn at random made them no better (entry 61).
+// 21), and fits to instances drawn at random made them no better (entries 61, 113); grids were made dearer, since lists
+// lose less where sequences are not as long as assumed.
 struct ForwardCosts {
   // A KV tile of one consumer warpgroup.
   double activation = 1.43;  // a multiprocessor's transcendentals and what goes with them, over their peak
@@ -37,7 +38,7 @@ struct ForwardCosts {
   double tile_ping_pong = 800;  // the first step of ping-pong and the last
   double one_query = 4000;      // of a list: no second buffer takes the next tile's q early
   double in_group = 700;        // of a list whose entries are groups: which of its sequences (not timed)
-  double grid_tile = 6900;      // of a grid: start, barriers and first loads, which a list hides
+  double grid_tile = 9000;      // of a grid: start, barriers and first loads, which a list hides
   double empty_cta = 1500;      // of a grid: past the end of its sequence
   // How tiles balance. A static list deals its work tiles out as if at random, and the slowest of some 100 CTAs is
   // about 3 standard deviations above the mean. A grid's CTAs start as others end: at its end half of the longest tile
