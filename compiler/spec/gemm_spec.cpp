@@ -1,5 +1,8 @@
 #include "compiler/spec/gemm_spec.h"
 
+#include <algorithm>
+
+#include "compiler/spec/alignment.h"
 #include "compiler/spec/gemm_products.h"
 #include "compiler/spec/sequence_arguments.h"
 
@@ -28,33 +31,40 @@ std::vector<Dimension> vector_shape(const GemmInterface& gemm, int64_t columns) 
   if (gemm.per_sequence()) shape.insert(shape.begin(), Dimension::of("B"));
   return shape;
 }
-// Kernels read and write two neighbours at a time.
-int64_t vector_alignment(DataType dtype) { return 2 * static_cast<int64_t>(size_of(dtype)); }
 
 }  // namespace
+
+int64_t GemmSpec::alignment_of(int64_t columns) const { return std::min(alignment(), row_alignment(columns, dtype())); }
+
+int64_t GemmSpec::least_alignment() const {
+  const GemmInterface& gemm = interface();
+  return std::min({alignment_of(gemm.columns_of_a()), alignment_of(gemm.columns_of_b()), alignment_of(gemm.n)});
+}
 
 Signature GemmSpec::signature(Direction) const {
   const GemmInterface& gemm = interface();
   Signature signature;
+  // Kernels read and write two neighbours of a vector at a time, where they are aligned to that.
+  const int64_t of_vector = 2 * static_cast<int64_t>(size_of(dtype())), of_matrix = alignment();
   const auto add = [&](std::string name, std::string_view doc, DataType type, std::vector<Dimension> shape,
-                       int64_t alignment) -> Argument& {
+                       int64_t most_alignment) -> Argument& {
     Argument argument;
     argument.name = std::move(name);
     argument.doc = doc;
     argument.dtype = type;
-    argument.alignment = static_cast<int>(alignment);
+    argument.alignment = static_cast<int>(std::min(most_alignment, alignment_of(shape.back().bias)));
     argument.shape = std::move(shape);
     signature.push_back(std::move(argument));
     return signature.back();
   };
   for (const GemmOperand& operand : gemm.operands) {
     if (operand.kind == GemmOperandKind::kVector)
-      add(operand.name, operand.doc, dtype(), vector_shape(gemm, gemm.n), vector_alignment(dtype()));
+      add(operand.name, operand.doc, dtype(), vector_shape(gemm, gemm.n), of_vector);
     if (operand.kind == GemmOperandKind::kMatrix)
-      add(operand.name, operand.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment);
+      add(operand.name, operand.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), of_matrix);
   }
-  add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm, gemm.a, gemm.m, gemm.k), kAlignment);
-  add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm, gemm.b, gemm.k, gemm.n), kAlignment);
+  add(gemm.a.name, gemm.a.doc, dtype(), shape_of(gemm, gemm.a, gemm.m, gemm.k), of_matrix);
+  add(gemm.b.name, gemm.b.doc, dtype(), shape_of(gemm, gemm.b, gemm.k, gemm.n), of_matrix);
   if (gemm.per_sequence()) {
     signature.push_back(offsets_argument("seq_offsets", *gemm.offsets_dtype, kSequenceAxis));
     signature.push_back(max_seq_len_argument());
@@ -71,10 +81,10 @@ Signature GemmSpec::signature(Direction) const {
     argument.role = ArgumentRole::kOutput;
     argument.accumulated = gemm.sums_rows();
   };
-  set_output(add("out", gemm.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), kAlignment));
+  set_output(add("out", gemm.doc, dtype(), shape_of(gemm, gemm.m, gemm.n), of_matrix));
   if (gemm.column_sums) {
     set_output(add(gemm.column_sums->name, gemm.column_sums->doc, dtype(), vector_shape(gemm, gemm.summed_columns()),
-                   vector_alignment(dtype())));
+                   of_vector));
   }
   return signature;
 }

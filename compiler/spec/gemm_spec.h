@@ -66,6 +66,9 @@ struct GemmInterface {
   bool rows_of_sequences() const { return per_sequence() && !sums_rows(); }
   bool sums_rows() const { return k == kRows; }
   int64_t summed_columns() const { return column_sums->of_a ? m : n; }
+  // Elements of a row of a factor's tensor.
+  int64_t columns_of_a() const { return a.transposed ? m : k; }
+  int64_t columns_of_b() const { return b.transposed ? k : n; }
 };
 
 class GemmSpec : public OpSpec {
@@ -76,8 +79,12 @@ class GemmSpec : public OpSpec {
   virtual MatmulPrecision precision() const = 0;  // of fp32 data, tf32 otherwise
   // L of a launch, about: what kernels are chosen for. 0 where sequences have products of their own: their lengths say.
   virtual int64_t typical_rows() const = 0;
-  // Bytes that pointers and strides of matrices are multiples of, as the copy engine wants them.
-  static constexpr int64_t kAlignment = 16;
+  // Bytes that pointers and strides of tensors are multiples of, where their rows are.
+  virtual int64_t alignment() const = 0;
+  // The same of a tensor whose rows, one after the other, have so many columns.
+  int64_t alignment_of(int64_t columns) const;
+  // Bytes that rows of the factors and of the result are multiples of: the least of them.
+  int64_t least_alignment() const;
 
   // Vectors and matrices of the epilogue, a, b, seq_offsets and max_seq_len of sequences, scalars, the result, sums of
   // columns.
@@ -89,25 +96,29 @@ class GemmSpec : public OpSpec {
   bool is_ieee() const { return dtype() == DataType::kFp32 && precision() == MatmulPrecision::kIeee; }
 };
 
+inline constexpr std::string_view kGemmAlignmentDoc =
+    "bytes that data pointers and strides of tensors are multiples of, but for those whose rows are not";
+
 // The fields that parameters of a gemm operator begin with.
 struct GemmParams {
-  static constexpr int64_t kMinColumns = 8, kMaxColumns = 65536;
+  static constexpr int64_t kMaxColumns = 65536;
 
   int64_t k = 0;
   int64_t n = 0;
   DataType dtype = DataType::kBf16;
   MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   int64_t typical_rows = 131072;
+  int64_t alignment = 16;
 
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
     return std::make_tuple(
-        field("k", &P::k, k_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
-        field("n", &P::n, n_help, kMinColumns, kMaxColumns).multiple_of(kMinColumns),
+        field("k", &P::k, k_help, 1, kMaxColumns), field("n", &P::n, n_help, 1, kMaxColumns),
         field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16 fp32"),
         field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
         field("typical_rows", &P::typical_rows,
-              "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen));
+              "rows that a launch has, about: chooses the kernel, which is right for any number", 1, kMaxSeqLen),
+        field("alignment", &P::alignment, kGemmAlignmentDoc).one_of("2 4 8 16"));
   }
 };
 
@@ -118,15 +129,16 @@ struct SequenceGemmParams {
   DataType dtype = DataType::kBf16;
   MatmulPrecision precision = MatmulPrecision::kTf32;  // fp32 data only, canonicalised to tf32 otherwise
   DataType offsets_dtype = DataType::kInt64;
+  int64_t alignment = 16;
 
   template <typename P>
   static constexpr auto fields_of(std::string_view k_help, std::string_view n_help) {
     using G = GemmParams;
-    return std::make_tuple(field("k", &P::k, k_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
-                           field("n", &P::n, n_help, G::kMinColumns, G::kMaxColumns).multiple_of(G::kMinColumns),
+    return std::make_tuple(field("k", &P::k, k_help, 1, G::kMaxColumns), field("n", &P::n, n_help, 1, G::kMaxColumns),
                            field("dtype", &P::dtype, "data type of matrices").one_of("bf16 fp16 fp32"),
                            field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee"),
-                           field("offsets_dtype", &P::offsets_dtype, "type of offsets").one_of("int32 int64"));
+                           field("offsets_dtype", &P::offsets_dtype, "type of offsets").one_of("int32 int64"),
+                           field("alignment", &P::alignment, kGemmAlignmentDoc).one_of("2 4 8 16"));
   }
 };
 

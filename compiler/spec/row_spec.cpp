@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/spec/alignment.h"
 #include "compiler/spec/sequence_rows.h"
 
 namespace hstujit {
@@ -159,14 +160,7 @@ double RowSpec::error_bound(Direction direction) const {
 }
 
 void check_row_params(const RowParams& params, const std::string& path, Mistakes& mistakes) {
-  const auto element = static_cast<int64_t>(size_of(params.dtype));
-  if (params.alignment < element) {
-    const std::string place = join_path(path, "alignment");
-    mistakes.check(place, Status(Code::kInvalidConfig,
-                                 fmt::format("{} is {}, but an element of {} has {} bytes; allowed: a power of two "
-                                             "from {} to 16",
-                                             place, params.alignment, to_string(params.dtype), element, element)));
-  }
+  check_alignment(params.alignment, params.dtype, path, mistakes);
   check_weight_dtype(params.weight_dtype, params.dtype, path, mistakes);
 }
 
@@ -179,8 +173,7 @@ bool check_weight_dtype(DataType weights, DataType rows, const std::string& path
 }
 
 void make_canonical(RowParams& params, bool has_vectors) {
-  const int64_t row_bytes = params.width * static_cast<int64_t>(size_of(params.dtype));
-  params.alignment = std::min(params.alignment, row_bytes & -row_bytes);
+  params.alignment = std::min(params.alignment, row_alignment(params.width, params.dtype));
   if (!has_vectors) params.weight_dtype = RowParams().weight_dtype;
 }
 

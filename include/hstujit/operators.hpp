@@ -177,9 +177,9 @@ struct AddTimestampPositionalEmbeddings {
 
 // docs/parameters.md, "addmm".
 struct Addmm {
-  // columns of mat1, which the product sums over; 8 to 65536, a multiple of 8; must be given
+  // columns of mat1, which the product sums over; 1 to 65536; must be given
   std::int64_t k = 0;
-  // columns of the result; 8 to 65536, a multiple of 8; must be given
+  // columns of the result; 1 to 65536; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -187,6 +187,8 @@ struct Addmm {
   Precision precision = Precision::tf32;
   // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
   std::int64_t typical_rows = 131072;
+  // bytes that data pointers and strides of tensors are multiples of, but for those whose rows are not; 2, 4, 8, 16
+  std::int64_t alignment = 16;
   // what is added: nothing, a row (n) to all rows, or a matrix (L, n); none, vector, matrix
   Input input = Input::none;
   // mat2 is (n, k), as the weight of nn.Linear
@@ -201,6 +203,7 @@ struct Addmm {
     text.add("dtype", dtype, DataType::bf16);
     text.add("precision", precision, Precision::tf32);
     text.add("typical_rows", typical_rows, 131072);
+    text.add("alignment", alignment, 16);
     text.add("input", input, Input::none);
     text.add("transpose_mat2", transpose_mat2, false);
     text.add("silu_columns", silu_columns, 0);
@@ -210,9 +213,9 @@ struct Addmm {
 
 // docs/parameters.md, "addmm_wgrad".
 struct AddmmWgrad {
-  // columns of mat1; 8 to 65536, a multiple of 8; must be given
+  // columns of mat1; 1 to 65536; must be given
   std::int64_t k = 0;
-  // columns of dout; 8 to 65536, a multiple of 8; must be given
+  // columns of dout; 1 to 65536; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -220,6 +223,8 @@ struct AddmmWgrad {
   Precision precision = Precision::tf32;
   // rows that a launch has, about: chooses the kernel, which is right for any number; 1 to 268435456
   std::int64_t typical_rows = 131072;
+  // bytes that data pointers and strides of tensors are multiples of, but for those whose rows are not; 2, 4, 8, 16
+  std::int64_t alignment = 16;
   // the gradient is (n, k), as that of nn.Linear
   bool transpose_mat2 = false;
   // the gradient of a bias, too: sums of the columns of dout
@@ -232,6 +237,7 @@ struct AddmmWgrad {
     text.add("dtype", dtype, DataType::bf16);
     text.add("precision", precision, Precision::tf32);
     text.add("typical_rows", typical_rows, 131072);
+    text.add("alignment", alignment, 16);
     text.add("transpose_mat2", transpose_mat2, false);
     text.add("bias", bias, false);
     return text.str();
@@ -263,9 +269,9 @@ struct BiasAdd {
 struct CachedStuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -321,7 +327,7 @@ struct CachedStuLayer {
   bool drab = true;
   // backward returns the gradient of attn_scale
   bool dattn_scale = true;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -432,9 +438,9 @@ struct Concat2dJagged {
 struct ConstructFullKv {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of k and v; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -690,13 +696,13 @@ struct HstuAttention {
 struct HstuComputeOutput {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of attn and u, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of attn and u; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows and of the projection's weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -750,15 +756,15 @@ struct HstuComputeOutput {
 struct HstuComputeUqvk {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and u, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and u; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows and of the projection's weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
   // matrix products of fp32 data; tf32, ieee
   Precision precision = Precision::tf32;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -849,9 +855,9 @@ struct HstuNormMulDropout {
 struct HstuPreprocessAndAttention {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -907,7 +913,7 @@ struct HstuPreprocessAndAttention {
   bool drab = true;
   // backward returns the gradient of attn_scale
   bool dattn_scale = true;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -971,9 +977,9 @@ struct HstuPreprocessAndAttention {
 
 // docs/parameters.md, "jagged_dense_bmm_broadcast_add".
 struct JaggedDenseBmmBroadcastAdd {
-  // columns of jagged, which the products sum over; 8 to 65536, a multiple of 8; must be given
+  // columns of jagged, which the products sum over; 1 to 65536; must be given
   std::int64_t k = 0;
-  // columns of the result; 8 to 65536, a multiple of 8; must be given
+  // columns of the result; 1 to 65536; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -981,6 +987,8 @@ struct JaggedDenseBmmBroadcastAdd {
   Precision precision = Precision::tf32;
   // type of offsets; int32, int64
   DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides of tensors are multiples of, but for those whose rows are not; 2, 4, 8, 16
+  std::int64_t alignment = 16;
   // there is a bias
   bool bias = true;
   // bias is (L, n), and not a row of each sequence
@@ -995,6 +1003,7 @@ struct JaggedDenseBmmBroadcastAdd {
     text.add("dtype", dtype, DataType::bf16);
     text.add("precision", precision, Precision::tf32);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
     text.add("bias", bias, true);
     text.add("elementwise", elementwise, false);
     text.add("transpose_dense", transpose_dense, false);
@@ -1025,9 +1034,9 @@ struct JaggedDenseBroadcastAdd {
 
 // docs/parameters.md, "jagged_jagged_bmm".
 struct JaggedJaggedBmm {
-  // columns of left; 8 to 65536, a multiple of 8; must be given
+  // columns of left; 1 to 65536; must be given
   std::int64_t k = 0;
-  // columns of right; 8 to 65536, a multiple of 8; must be given
+  // columns of right; 1 to 65536; must be given
   std::int64_t n = 0;
   // data type of matrices; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1035,6 +1044,8 @@ struct JaggedJaggedBmm {
   Precision precision = Precision::tf32;
   // type of offsets; int32, int64
   DataType offsets_dtype = DataType::int64;
+  // bytes that data pointers and strides of tensors are multiples of, but for those whose rows are not; 2, 4, 8, 16
+  std::int64_t alignment = 16;
   // the result is (B, n, k)
   bool transpose_out = false;
   // the gradient of a bias of each sequence, too: sums of the columns of its rows of right
@@ -1047,6 +1058,7 @@ struct JaggedJaggedBmm {
     text.add("dtype", dtype, DataType::bf16);
     text.add("precision", precision, Precision::tf32);
     text.add("offsets_dtype", offsets_dtype, DataType::int64);
+    text.add("alignment", alignment, 16);
     text.add("transpose_out", transpose_out, false);
     text.add("bias", bias, false);
     return text.str();
@@ -1325,9 +1337,9 @@ struct Split2dJagged {
 struct StuLayer {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1383,7 +1395,7 @@ struct StuLayer {
   bool drab = true;
   // backward returns the gradient of attn_scale
   bool dattn_scale = true;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -1488,9 +1500,9 @@ struct StuStack {
   std::int64_t layers = 0;
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of q and k; 8 to 256, a multiple of 8; must be given
+  // head dimension of q and k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v and out; 8 to 256, a multiple of 8; must be given
+  // head dimension of v and out; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of rows, of q, k and v, and of the projections' weights; bf16, fp16, fp32
   DataType dtype = DataType::bf16;
@@ -1546,7 +1558,7 @@ struct StuStack {
   bool drab = true;
   // backward returns the gradient of attn_scale
   bool dattn_scale = true;
-  // elements of a row of x, a multiple of 8; 8 to 16384, a multiple of 8; must be given
+  // elements of a row of x; 1 to 16384; must be given
   std::int64_t width = 0;
   // what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight; layer_norm, rms_norm
   Norm norm = Norm::layer_norm;
@@ -1692,9 +1704,9 @@ struct TakeLastRows {
 struct UpdateKvCache {
   // number of attention heads H; 1 to 1024
   std::int64_t heads = 1;
-  // head dimension of k, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of k; 1 to 256; must be given
   std::int64_t attn_dim = 0;
-  // head dimension of v, a multiple of 8; 8 to 256, a multiple of 8; must be given
+  // head dimension of v; 1 to 256; must be given
   std::int64_t hidden_dim = 0;
   // data type of k and v; bf16, fp16, fp32
   DataType dtype = DataType::bf16;

@@ -30,6 +30,15 @@ __device__ __forceinline__ int first_summed_column(const WorkTile& tile) {
 template <class Config>
 constexpr int kSummedColumns = kSumsOfA<Config> ? Config::kResultRows : Config::kColumns;
 
+// Elements between the sums of one part and those of the next: pairs of them are stored together.
+template <class Config>
+constexpr int kColumnPitch = (kSummedColumns<Config> + 1) / 2 * 2;
+
+// Whether pairs of sums, which are rounded, are stored together: elsewhere the second may be behind the last column.
+template <class Config>
+constexpr bool kStoresPairs =
+    (kSumsOfA<Config> ? Config::kAAlignment : Config::kBAlignment) >= 2 * Epilogue::Data::kBytes;
+
 // The sums of two neighbours.
 template <class Config, class Params>
 __device__ __forceinline__ void store_scaled_sums(const Params& params, int sequence, int column, float x, float y) {
@@ -37,9 +46,17 @@ __device__ __forceinline__ void store_scaled_sums(const Params& params, int sequ
   if constexpr (Config::kColumnScale) scale = params.column_scale;
   auto to = params.column_sums + column;
   if constexpr (Config::kSequences) to += sequence * params.column_sums_stride;
-  Pack<Epilogue::Data, 2> pair;
-  pair.set({scale * x, scale * y});
-  pair.store(to);
+  if constexpr (kStoresPairs<Config>) {
+    Pack<Epilogue::Data, 2> pair;
+    pair.set({scale * x, scale * y});
+    pair.store(to);
+  } else {
+    Pack<Epilogue::Data, 1> one;
+    one.set({scale * x});
+    one.store(to);
+    one.set({scale * y});
+    if (column + 1 < kSummedColumns<Config>) one.store(to + 1);
+  }
 }
 
 // The same of a tile, which may have a part of their terms. Columns behind the last one have none.
@@ -48,7 +65,7 @@ __device__ __forceinline__ void store_column_sums(const Params& params, const Wo
                                                   float y) {
   if (column >= kSummedColumns<Config>) return;
   if constexpr (Config::kSplitK > 1) {
-    float* const part = params.column_partials + tile.split * kSummedColumns<Config>;
+    float* const part = params.column_partials + tile.split * kColumnPitch<Config>;
     *reinterpret_cast<float2*>(part + column) = make_float2(x, y);
   } else {
     store_scaled_sums<Config>(params, tile.sequence, column, x, y);
@@ -64,7 +81,8 @@ __device__ __forceinline__ void add_column_partials(const Params& params) {
     float x = 0, y = 0;
 #pragma unroll 4
     for (int split = 0; split < Config::kSplitK; ++split) {
-      const float2 part = *reinterpret_cast<const float2*>(params.column_partials + split * kColumns + column);
+      const float2 part =
+          *reinterpret_cast<const float2*>(params.column_partials + split * kColumnPitch<Config> + column);
       x += part.x;
       y += part.y;
     }

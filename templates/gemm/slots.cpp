@@ -96,6 +96,9 @@ void add_constants(const GemmSpec& spec, Constants& constants) {
   constants.emplace_back("result_rows", gemm.sums_rows() ? gemm.m : 0);
   constants.emplace_back("column_sums", !gemm.column_sums ? 0 : gemm.column_sums->of_a ? 1 : 2);
   constants.emplace_back("column_scale", gemm.column_sums && !gemm.column_sums->scale.empty() ? 1 : 0);
+  constants.emplace_back("a_alignment", spec.alignment_of(gemm.columns_of_a()));
+  constants.emplace_back("b_alignment", spec.alignment_of(gemm.columns_of_b()));
+  constants.emplace_back("out_alignment", spec.alignment_of(gemm.n));
 }
 
 }  // namespace hstujit::gemm

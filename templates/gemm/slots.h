@@ -34,7 +34,8 @@ std::vector<GridFactor> tile_grid(const GemmSpec& spec, int64_t rows, int64_t co
 
 // Constants of the generated source that say which product it is: columns, a_transposed, b_transposed, sequences,
 // sums_rows, depth, result_rows (0 of other products, whose rows a launch says), column_sums (none, those of a,
-// those of b) and column_scale.
+// those of b), column_scale, and a_alignment, b_alignment and out_alignment: bytes that rows of factors and of matrices
+// as large as the result begin at multiples of.
 void add_constants(const GemmSpec& spec, Constants& constants);
 
 }  // namespace hstujit::gemm

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kMaxSplits = 132;
 constexpr int kAddThreads = 256;     // of the kernel that adds up parts of sums
-constexpr int64_t kAddElements = 8;  // of a thread of it
+constexpr int64_t kAddElements = 8;  // of a thread of it, all of one row: as in split_k.cuh
+constexpr int64_t kPair = 2;         // sums of columns that are stored together: as in column_sums.cuh
 
 }  // namespace
 
@@ -37,12 +38,13 @@ void reject_parts(const GemmSpec& spec, const GemmConfig& config, std::vector<Re
 
 void add_parts(const GemmSpec& spec, const GemmConfig& config, const DeviceSpec& device, LaunchPlan& plan) {
   if (config.split_k == 1) return;
-  const int64_t columns = spec.interface().n;
+  const int64_t columns = round_up(spec.interface().n, kAddElements);
   const int out = find_argument(spec.signature(Direction::kForward), "out");
   const int64_t row_bytes = config.split_k * columns * static_cast<int64_t>(sizeof(float));
   add_workspace_region("partials", "float*", {{size_factor(out), constant_factor(row_bytes)}, false}, plan);
   if (spec.interface().column_sums) {
-    const int64_t bytes = config.split_k * spec.interface().summed_columns() * static_cast<int64_t>(sizeof(float));
+    const int64_t sums = config.split_k * round_up(spec.interface().summed_columns(), kPair);
+    const int64_t bytes = sums * static_cast<int64_t>(sizeof(float));
     add_workspace_region("column_partials", "float*", {{constant_factor(bytes)}, false}, plan);
   }
   FollowingKernel add;

@@ -8,8 +8,8 @@ template <class Spec, class Config, class Params>
 __device__ __forceinline__ void add_partials(const Params& params) {
   using namespace gemm;
   if constexpr (Config::kColumnSums) add_column_partials<Config>(params);
-  constexpr int kElements = 8;
-  const i64 elements = params.rows * Config::kColumns;
+  constexpr int kElements = 8, kPitch = kPartialPitch<Config>;
+  const i64 elements = params.rows * kPitch;
   for (i64 first = (static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x) * kElements; first < elements;
        first += static_cast<i64>(gridDim.x) * blockDim.x * kElements) {
     float sums[kElements] = {};
@@ -24,9 +24,9 @@ __device__ __forceinline__ void add_partials(const Params& params) {
         sums[i + 3] += part.w;
       }
     }
-    const i64 row = first / Config::kColumns;
-    const int column = static_cast<int>(first - row * Config::kColumns);
-    EpilogueRun<Epilogue, kElements> run;
+    const i64 row = first / kPitch;
+    const int column = static_cast<int>(first - row * kPitch);
+    EpilogueRun<Config, Epilogue, kElements> run;
     run.load(params, row, column);
     run.store(params, row, column, sums);
   }

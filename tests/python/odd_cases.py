@@ -23,12 +23,12 @@ def odd_cases(dtype):
     sequences = offsets(*LENGTHS), LONGEST, 0.3
     targets, scales = torch.tensor([1, 0, 2]), tensor(ROWS, seed=1)
     rab = tensor(len(LENGTHS), 1, LONGEST, LONGEST, dtype=dtype)
-    heads = {"heads": HEADS, "attn_dim": 8, "hidden_dim": 24}
-    q, k, v = (tensor(ROWS, HEADS, width, dtype=dtype) for width in (8, 8, 24))
+    heads = {"heads": HEADS, "attn_dim": 7, "hidden_dim": 25}
+    q, k, v = (tensor(ROWS, HEADS, width, dtype=dtype) for width in (7, 7, 25))
     shared = {"num_targets": targets, "rab": rab}
     yield "hstu_attention", (q, k, v, *sequences), {**shared, "attn_scale": scales}
     yield "delta_hstu_attention", (q[:3], k, v, offsets(*LENGTHS), LONGEST, 1, 0.3), shared
-    columns = HEADS * 40
+    columns = HEADS * 39
     yield "norm_attention", (tensor(ROWS, columns, dtype=dtype), *sequences), {
         **heads, **shared, "weight": tensor(columns), "bias": tensor(columns, seed=1)
     }  # fmt: skip
@@ -65,26 +65,26 @@ def rows(dtype):
     last = tensor(2, WIDTH, dtype=dtype), starts, offsets(1, 0, 1)
     yield "take_last_rows", (x, *last[1:]), {"out_rows": 2}
     yield "place_last_rows", last, {"out_rows": ROWS}
-    caches = tensor(ROWS, 24, dtype=dtype), tensor(ROWS, 72, dtype=dtype)
-    sizes = {"heads": HEADS, "attn_dim": 8, "hidden_dim": 24}
-    deltas = (tensor(3, 24, dtype=dtype), tensor(3, 72, dtype=dtype))
+    caches = tensor(ROWS, 21, dtype=dtype), tensor(ROWS, 75, dtype=dtype)
+    sizes = {"heads": HEADS, "attn_dim": 7, "hidden_dim": 25}
+    deltas = (tensor(3, 21, dtype=dtype), tensor(3, 75, dtype=dtype))
     yield "construct_full_kv", (caches[0], deltas[0], starts, 1, caches[1], deltas[1]), sizes
     yield "update_kv_cache", (caches[0], offsets(1, 0, 2), offsets(2, 0, 2), caches[1]), {**sizes, "k_cache_rows": 3}
 
 
 def products(dtype):
-    x, y = tensor(ROWS, 24, dtype=dtype), tensor(ROWS, 40, dtype=dtype)
+    x, y = tensor(ROWS, 23, dtype=dtype), tensor(ROWS, 37, dtype=dtype)
     of_sequences = offsets(*LENGTHS), LONGEST
-    yield "addmm", (x, tensor(24, 40, dtype=dtype), 2.0, tensor(40, dtype=dtype), 0.5), {}
+    yield "addmm", (x, tensor(23, 37, dtype=dtype), 2.0, tensor(37, dtype=dtype), 0.5), {}
     yield "addmm_wgrad", (x, y, 2.0, 0.5), {}
     yield "jagged_dense_bmm_broadcast_add", (
-        x, tensor(3, 24, 40, dtype=dtype), *of_sequences, tensor(3, 40, dtype=dtype)
+        x, tensor(3, 23, 37, dtype=dtype), *of_sequences, tensor(3, 37, dtype=dtype)
     ), {}  # fmt: skip
     yield "jagged_jagged_bmm", (x, y, *of_sequences), {"bias": True}
 
 
 def layers(dtype, heads, shared):
-    wide, parts, width = 72, 192, 24
+    wide, parts, width = 75, 192, 23
 
     def weights(*stacked):
         projections = tensor(*stacked, width, parts, dtype=dtype), tensor(*stacked, 3 * wide, width, dtype=dtype)
@@ -104,8 +104,8 @@ def layers(dtype, heads, shared):
         **heads, **shared
     }  # fmt: skip
     rows = tensor(ROWS, wide, dtype=dtype), tensor(ROWS, wide, seed=1, dtype=dtype)
-    yield "hstu_compute_output", (*rows, x, gate_weight, output, gate_bias), {"heads": HEADS, "hidden_dim": 24}
-    caches = tensor(4, 24, dtype=dtype), tensor(4, wide, dtype=dtype), offsets(2, 0, 2)
+    yield "hstu_compute_output", (*rows, x, gate_weight, output, gate_bias), {"heads": HEADS, "hidden_dim": 25}
+    caches = tensor(4, 21, dtype=dtype), tensor(4, wide, dtype=dtype), offsets(2, 0, 2)
     of_new_rows = {name: value for name, value in shared.items() if name == "rab"}
     yield "cached_stu_layer", (
         x[:3], *of_projection, output, gate_weight, *caches, 1, offsets(3, 1, 3), LONGEST, 0.3, norm_bias,

@@ -144,7 +144,7 @@ class Functions(unittest.TestCase):
             ("norm_weight.shape[0] is 8", lambda: uqvk(norm_weight=self.weight[:8])),
             ("norm_eps is nan", lambda: uqvk(norm_eps=float("nan"))),
             ("num_heads is 2000", lambda: uqvk(num_heads=2000)),
-            ("linear_dim is 7", lambda: output(tzrec, linear_dim=7)),
+            ("linear_dim is 257", lambda: output(tzrec, linear_dim=257)),
             ("norm_eps is -1", lambda: output(generative_recommenders, norm_eps=-1.0)),
             ("mul_u_activation_type is", lambda: output(generative_recommenders, mul_u_activation_type="relu")),
             ("delta_q has rank 2", lambda: functional.delta_hstu_mha(

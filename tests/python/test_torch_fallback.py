@@ -185,8 +185,8 @@ def refused():
     yield "ops.hstu_attention", "hstu_mha", (8, 0.25, *q, offsets), {"max_attn_len": -2}
     projection = torch_cases.tensor(16392, 96), torch_cases.tensor(96)
     yield "ops.hstu_compute", "hstu_compute_uqvk", (wide, columns, columns, 1e-5, 2, 16, 8, *projection), {}
-    projection = torch_cases.tensor(16, 72), torch_cases.tensor(72)
-    yield "ops.hstu_compute", "hstu_compute_uqvk", (x, weight, bias, 1e-5, 2, 10, 8, *projection), {}
+    projection = torch_cases.tensor(16, 1088), torch_cases.tensor(1088)
+    yield "ops.hstu_compute", "hstu_compute_uqvk", (x, weight, bias, 1e-5, 2, 264, 8, *projection), {}
     yield "ops.mm", "addmm", (torch_cases.tensor(1, 24), x, torch_cases.tensor(16, 24)), {}
     yield "ops.mm", "addmm", (torch.ones(24).long(), x.long(), torch.ones(16, 24).long()), {}
 

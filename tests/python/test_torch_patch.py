@@ -145,9 +145,10 @@ class Patch(unittest.TestCase):
         self.assertEqual(addmm.addmm(*matrices, addmm.Kernel.TRITON).shape, (8, 24))
         self.assertEqual(addmm.addmm(*(m.float() for m in matrices), addmm.Kernel.TRITON).dtype, torch.float32)
         self.assertEqual(addmm.addmm(*(m.double() for m in matrices), addmm.Kernel.TRITON), "theirs")
-        self.assertEqual(addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None), "theirs")
+        self.assertEqual(addmm.addmm(matrices[0][:9], matrices[1], matrices[2][:, :9], None).shape, (8, 9))
+        self.assertEqual(addmm.addmm(matrices[0][:1], matrices[1], torch.zeros(16, 65537).half(), None), "theirs")
         calls = report.calls["generative_recommenders.ops.mm.addmm"]
-        self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (2, 1))
+        self.assertEqual((calls.ours, calls.theirs["kernel PYTORCH is kept"]), (3, 1))
         self.assertEqual(len(calls.theirs), 3)
 
     def test_rows_with_a_prefix(self):

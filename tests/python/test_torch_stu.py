@@ -69,7 +69,8 @@ def distance(actual, expected):
 class Layers(unittest.TestCase):
     def make(self, **more):
         torch.manual_seed(3)
-        config = STULayerConfig(embedding_dim=32, num_heads=2, hidden_dim=16, attention_dim=8, **more)
+        sizes = {"embedding_dim": 32, "num_heads": 2, "hidden_dim": 16, "attention_dim": 8}
+        config = STULayerConfig(**sizes | more)
         layer = STULayer(config)
         with torch.no_grad():
             for parameter in layer.parameters():
@@ -86,7 +87,7 @@ class Layers(unittest.TestCase):
             ("attn_alpha", 1e300),
             ("attn_alpha", "0.1"),
             ("embedding_dim", 0),
-            ("embedding_dim", 36),
+            ("embedding_dim", 16385),
             ("num_heads", 2.5),
             ("hidden_dim", 264),
             ("attention_dim", -8),
@@ -110,7 +111,7 @@ class Layers(unittest.TestCase):
                     if name != "output_dropout_ratio":
                         self.assertEqual(raised.exception.argument, name)
         with self.assertRaises(hstujit.errors.InvalidArgumentError) as raised:
-            STULayerConfig(36, 0, 16, 8)
+            STULayerConfig(16385, 0, 16, 8)
         names = [line.split()[0] for line in str(raised.exception).splitlines()]
         self.assertEqual(sorted(names), ["embedding_dim", "num_heads"])
         STULayerConfig(32, numpy.int64(2), 16, 8, output_dropout_ratio=1, attn_alpha=numpy.float32(0.5))
@@ -125,20 +126,47 @@ class Layers(unittest.TestCase):
         types = ((torch.bfloat16, 1e-2, 3e-2), (torch.float32, 1e-5, 1e-5))
         for more, (dtype, bound, bound_of_gradients) in itertools.product(options, types):
             with self.subTest(more, dtype=dtype):
-                layer = self.make(output_dropout_ratio=0.0, **more)
-                x = torch_cases.tensor(ROWS, 32, seed=40).to(dtype)
-                weights = torch_cases.tensor(ROWS, 32, seed=41)
-                ours, exact = x.clone().requires_grad_(), x.double().requires_grad_()
-                out = layer(ours, LENGTHS, OFFSETS, 8, targets)
-                expected = plain_layer(layer, exact, 8, targets)
-                self.assertLess(distance(out, expected), bound)
-                parameters = list(layer.parameters())
-                found = torch.autograd.grad((out * weights).sum(), [ours, *parameters])
-                wanted = torch.autograd.grad((expected * weights).sum(), [exact, *parameters])
-                names = ["x", *(name for name, _ in layer.named_parameters())]
-                for name, actual, gradient in zip(names, found, wanted):
-                    self.assertEqual(actual.shape, gradient.shape, name)
-                    self.assertLess(distance(actual, gradient.double()), bound_of_gradients, name)
+                self.compare(self.make(output_dropout_ratio=0.0, **more), dtype, targets, bound, bound_of_gradients)
+
+    def compare(self, layer, dtype, targets, bound, bound_of_gradients):
+        width = layer.config.embedding_dim
+        x, weights = torch_cases.tensor(ROWS, width, seed=40).to(dtype), torch_cases.tensor(ROWS, width, seed=41)
+        ours, exact = x.clone().requires_grad_(), x.double().requires_grad_()
+        out = layer(ours, LENGTHS, OFFSETS, 8, targets)
+        expected = plain_layer(layer, exact, 8, targets)
+        self.assertLess(distance(out, expected), bound)
+        parameters = list(layer.parameters())
+        found = torch.autograd.grad((out * weights).sum(), [ours, *parameters])
+        wanted = torch.autograd.grad((expected * weights).sum(), [exact, *parameters])
+        names = ["x", *(name for name, _ in layer.named_parameters())]
+        for name, actual, gradient in zip(names, found, wanted):
+            self.assertEqual(actual.shape, gradient.shape, name)
+            self.assertLess(distance(actual, gradient.double()), bound_of_gradients, name)
+
+    def test_layers_of_the_papers_widths_are_those_of_plain_pytorch(self):
+        """Rows of 50 elements in one head or two of 25, and odd ones: no copy of 16 bytes takes any of them."""
+        targets = torch.tensor([2, 0, 3])
+        for width, heads, head_dim in ((50, 1, 50), (50, 2, 25), (7, 2, 3)):
+            sizes = {"embedding_dim": width, "num_heads": heads, "hidden_dim": head_dim, "attention_dim": head_dim}
+            for more, dtype, bound, bound_of_gradients in (
+                ({}, torch.bfloat16, 1e-2, 3e-2),
+                (KEPT, torch.float32, 1e-5, 1e-5),
+                ({"use_group_norm": True}, torch.bfloat16, 1e-2, 3e-2),
+                ({"silu_uvqk": True, "concat_ux": False}, torch.float32, 1e-5, 1e-5),
+            ):
+                with self.subTest(more, dtype=dtype, **sizes):
+                    layer = self.make(output_dropout_ratio=0.0, **sizes, **more)
+                    self.compare(layer, dtype, targets, bound, bound_of_gradients)
+
+    def test_a_cache_of_the_papers_widths(self):
+        layer = self.make(embedding_dim=50, hidden_dim=25, attention_dim=25).eval()
+        x = torch_cases.tensor(ROWS, 50, seed=50).bfloat16()
+        last = OFFSETS[1:] - 1
+        with torch.no_grad():
+            layer(x, LENGTHS, OFFSETS, 8, kv_caching_lengths=LENGTHS - 1)
+            new = layer.cached_forward(x[last])
+            whole = layer(x, LENGTHS, OFFSETS, layer.max_kv_caching_len + 1)
+        self.assertLess(distance(new, whole[last].double()), 1e-2)
 
     def test_new_rows_over_a_cache_are_the_last_rows_of_all(self):
         stack = STUStack([self.make(), self.make(silu_uvqk=True, residual=False)]).eval()

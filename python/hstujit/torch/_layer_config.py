@@ -48,10 +48,10 @@ class STULayerConfig:
     """Configuration of one layer.
 
     Attributes:
-        embedding_dim: elements of a row of x, a multiple of 8.
+        embedding_dim: elements of a row of x.
         num_heads: heads of attention.
-        hidden_dim: head dimension of v and u, a multiple of 8.
-        attention_dim: head dimension of q and k, a multiple of 8.
+        hidden_dim: head dimension of v and u.
+        attention_dim: head dimension of q and k.
         output_dropout_ratio: of the elements that become 0 in training, from 0 to 1.
         target_aware: whether the last rows of a sequence, as many as ``num_targets``, do not see each other.
         max_attn_len: a window of so many rows; None: none.

@@ -1,6 +1,6 @@
 """The products of a layer, its two halves, and products of sequences, by names of the public packages (functional.py).
 
-They take bf16, fp16 and fp32, whose products are tf32 on a GPU. Sizes of products are multiples of 8.
+They take bf16, fp16 and fp32, whose products are tf32 on a GPU.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Loader {
   }
 
   // kPiece bytes; zeroes, and nothing is read, where it is not valid, nor from `bytes` on. Pieces that are copied
-  // without a register are never longer: see alignment_of_heads.
+  // without a register are never longer: the canonical `alignment` divides a head's bytes.
   static __device__ __forceinline__ void load_piece(u32 destination, const char* piece, bool valid, int bytes) {
     if constexpr (kAlignment >= 4) {
       cp_async<kPiece>(destination, piece, valid);

@@ -17,12 +17,12 @@ __device__ __forceinline__ void store_partials(const Params& params, const WorkT
     for (int half = 0; half < 2; ++half) {
       const i64 row = Layout<Config>::row(tile.row + Warp::row(), i, half);
       if (row >= params.rows) continue;
-      float* const partial = params.partials + (tile.split * params.rows + row) * Config::kColumns;
+      float* const partial = params.partials + (tile.split * params.rows + row) * kPartialPitch<Config>;
 #pragma unroll
       for (int at = 0; at < Warp::kColumnBlocks; ++at) {
         const int first = at / kPairs * kPairs, pair = at % kPairs;
         const int column = Layout<Config>::column(tile.column + Warp::column(), first, pair);
-        if (column < Config::kColumns) {
+        if (column < kPartialPitch<Config>) {
           *reinterpret_cast<float2*>(partial + column) = make_float2(
               Layout<Config>::sum(sums[i], first, half, pair, 0), Layout<Config>::sum(sums[i], first, half, pair, 1));
         }
@@ -37,14 +37,12 @@ template <class Config, class Element>
 __device__ __forceinline__ void store_pairs(Element* out, int first_column, int first,
                                             const u32 (&words)[kPairs * kElementBytes<Config> / 2]) {
   if constexpr (kElementBytes<Config> == 2) {
-    const int column = first_column + (first + threadIdx.x % 4) * 8;
-    if (column < Config::kColumns) st_stream<16>(out + column, words);
+    store_neighbours<Config>(out, first_column + (first + threadIdx.x % 4) * 8, words);
   } else {
 #pragma unroll
     for (int pair = 0; pair < kPairs; pair += 2) {
       const u32 four[4] = {words[pair * 2], words[pair * 2 + 1], words[pair * 2 + 2], words[pair * 2 + 3]};
-      const int column = Layout<Config>::column(first_column, first, pair);
-      if (column < Config::kColumns) st_stream<16>(out + column, four);
+      store_neighbours<Config>(out, Layout<Config>::column(first_column, first, pair), four);
     }
   }
 }
@@ -61,10 +59,10 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
 #pragma unroll
   for (int first = 0; first < Warp::kColumnBlocks; first += kPairs) {
     int columns[kPairs];
-    EpilogueVectors<Epilogue> vectors[kPairs];
+    EpilogueVectors<Config, Epilogue> vectors[kPairs];
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) {
-      columns[pair] = min(Layout<Config>::column(first_column, first, pair), Config::kColumns - 2);
+      columns[pair] = column_inside<Config>(Layout<Config>::column(first_column, first, pair));
       vectors[pair].load(params, columns[pair], tile.sequence);
     }
 #pragma unroll
@@ -76,7 +74,7 @@ __device__ __forceinline__ void store_tile(const Params& params, const WorkTile&
         u32 words[kPairs * kElementBytes<Config> / 2];
 #pragma unroll
         for (int pair = 0; pair < kPairs; ++pair) {
-          EpilogueMatrices<Epilogue> matrices;
+          EpilogueMatrices<Config, Epilogue> matrices;
           matrices.load(params, inside, columns[pair]);
           const auto element = [&](int e) {
             return Epilogue::apply(params, Layout<Config>::sum(sums[i], first, half, pair, e), columns[pair] + e,

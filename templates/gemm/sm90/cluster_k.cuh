@@ -32,7 +32,7 @@ __device__ __forceinline__ void add_cluster_partials(const Shared<Config>& share
     return Place{row, column, run < kRuns && tile.row + row < params.rows && tile.column + column < Config::kColumns};
   };
   const int first = static_cast<int>(cluster_rank()) * (kThreads / Config::kClusterK) + threadIdx.x;
-  EpilogueRun<Epilogue, kElements> runs[kTogether];
+  EpilogueRun<Config, Epilogue, kElements> runs[kTogether];
   const auto load = [&](int begin) {
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {

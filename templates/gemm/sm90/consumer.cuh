@@ -16,8 +16,8 @@ class Consumer {
 
   // Elements that the epilogue reads for a thread's share of a piece: pairs of neighbours in two rows.
   struct PieceInputs {
-    EpilogueVectors<Epilogue> vectors[kGroupsOfPiece];
-    EpilogueMatrices<Epilogue> matrices[kGroupsOfPiece][2];
+    EpilogueVectors<Config, Epilogue> vectors[kGroupsOfPiece];
+    EpilogueMatrices<Config, Epilogue> matrices[kGroupsOfPiece][2];
   };
 
  public:
@@ -275,7 +275,7 @@ class Consumer {
 
   // Into L2, what the epilogue reads of the consumer's rows of a tile: a line of the cache for a thread at a time.
   __device__ __forceinline__ void prefetch_inputs(const WorkTile& tile) const {
-    using Matrices = EpilogueMatrices<Epilogue>;
+    using Matrices = EpilogueMatrices<Config, Epilogue>;
     if constexpr (Matrices::kCount > 0) {
       constexpr int kRows = kBlocks * kWarpgroupRows, kLines = Config::kBlockN / Matrices::kLine;
       const i64 first_row = tile.row + (Config::kPingPong ? 0 : warpgroup_ * kRows);

@@ -24,6 +24,7 @@ using gemm_sm90::Resources;
 
 constexpr int64_t kMaxBox = 256;           // rows of a box of the copy engine
 constexpr int64_t kAtomRows = 8;           // of the swizzle
+constexpr int64_t kMapAlignment = 16;      // bytes of addresses and strides of tensor maps
 constexpr int64_t kMultiprocessors = 132;  // of the devices that splits are made for; others have rounds less even
 
 // Sums of sequences are of different lengths: CTAs take their tiles from a counter.
@@ -101,6 +102,13 @@ std::vector<Rejection> GemmSm90::reject(const Spec& spec, const Config& config, 
   }
   if (spec.dtype() == DataType::kFp32) {
     reasons.push_back({"dtype", "dtype fp32 is not multiplied here: wgmma cannot transpose 32-bit operands"});
+    return reasons;
+  }
+  if (const int64_t alignment = spec.least_alignment(); alignment < kMapAlignment) {
+    reasons.push_back(
+        {"alignment", fmt::format("rows begin at multiples of {} bytes, and the tensor maps that load them "
+                                  "need {}",
+                                  alignment, kMapAlignment)});
     return reasons;
   }
   if (config.block_m == 0 || gemm_sm90::row_blocks(config) == 0 || config.block_m > kMaxBox) {

@@ -9,7 +9,7 @@ namespace {
 
 class GemmKernels : public CompiledKernels {
  protected:
-  // By mma.sync, and by fused multiply-adds: with every input, layout and kind of sum.
+  // By mma.sync, and by fused multiply-adds: with every input, layout and kind of sum. `data` may have other sizes.
   void expect_tiles_fit(const nlohmann::ordered_json& data, std::initializer_list<const char*> archs, size_t least) {
     for (const char* arch : archs) {
       const DeviceSpec device = *known_device(arch);
@@ -61,6 +61,13 @@ TEST_F(GemmKernels, EveryTileFitsBeforeHopper) {
 TEST_F(GemmKernels, EveryTileOfFp32Fits) {
   expect_tiles_fit({{"dtype", "fp32"}}, {"sm_80", "sm_89", "sm_90a"}, 15);
   expect_tiles_fit({{"dtype", "fp32"}, {"precision", "ieee"}}, {"sm_80", "sm_89", "sm_90a"}, 12);
+}
+
+// Rows that no tensor map loads, on Hopper, too: elements one by one, and copies of 4 bytes.
+TEST_F(GemmKernels, EveryTileOfAnyWidthFits) {
+  for (const auto& [k, n] : {std::pair{25, 131}, {50, 130}}) expect_tiles_fit({{"k", k}, {"n", n}}, {"sm_90a"}, 15);
+  expect_tiles_fit({{"k", 25}, {"n", 131}, {"dtype", "fp32"}}, {"sm_90a"}, 15);
+  expect_tiles_fit({{"k", 25}, {"n", 131}, {"dtype", "fp32"}, {"precision", "ieee"}}, {"sm_90a"}, 12);
 }
 
 // The estimate of a cluster that has no room divided by zero.

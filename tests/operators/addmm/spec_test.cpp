@@ -206,12 +206,41 @@ TEST(Addmm, VariancesAreThoseOfRounding) {
 
 TEST(Addmm, SaysWhatIsWrong) {
   const auto error = [](const Json& json) { return parse_op_spec(json, "ops[0]").status().message(); };
-  EXPECT_EQ(
-      error({{"op", "addmm"}, {"k", 12}, {"n", 16}}),
-      "ops[0].k is 12; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of mat1, which the product sums "
-      "over)");
+  EXPECT_EQ(error({{"op", "addmm"}, {"k", 0}, {"n", 16}}),
+            "ops[0].k is 0; allowed: an integer from 1 to 65536 (columns of mat1, which the product sums over)");
   EXPECT_EQ(error({{"op", "addmm"}, {"k", 8}}),
-            "ops[0].n is missing; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of the result)");
+            "ops[0].n is missing; allowed: an integer from 1 to 65536 (columns of the result)");
+  EXPECT_EQ(error({{"op", "addmm"}, {"k", 8}, {"n", 8}, {"dtype", "fp32"}, {"alignment", 2}}),
+            "ops[0].alignment is 2, but an element of fp32 has 4 bytes; allowed: a power of two from 4 to 16");
+}
+
+// Each tensor is aligned as its own rows are, and to `alignment` at most.
+TEST(Addmm, RowsOfAnyWidth) {
+  const auto alignments = [](const OpSpecPtr& spec) {
+    std::vector<int> alignments;
+    for (const Argument& argument : spec->signature(Direction::kForward)) {
+      if (argument.kind == ArgumentKind::kTensor) alignments.push_back(argument.alignment);
+    }
+    return alignments;
+  };
+  const auto sized = [](int64_t k, int64_t n, const Json& more = Json::object()) {
+    Json json = {{"k", k}, {"n", n}, {"input", "vector"}};
+    json.update(more);
+    return addmm(json);
+  };
+  using Alignments = std::vector<int>;  // of input, mat1, mat2 and out
+  EXPECT_EQ(alignments(sized(64, 72)), (Alignments{4, 16, 16, 16}));
+  EXPECT_EQ(alignments(sized(50, 200)), (Alignments{4, 4, 16, 16}));
+  EXPECT_EQ(alignments(sized(200, 25)), (Alignments{2, 16, 2, 2}));
+  EXPECT_EQ(alignments(sized(200, 25, {{"transpose_mat2", true}})), (Alignments{2, 16, 16, 2}));
+  EXPECT_EQ(alignments(sized(12, 6, {{"dtype", "fp32"}})), (Alignments{8, 16, 8, 8}));
+  EXPECT_EQ(alignments(sized(64, 72, {{"alignment", 2}})), (Alignments{2, 2, 2, 2}));
+  EXPECT_EQ(key_text(*sized(50, 25)), key_text(*sized(50, 25, {{"alignment", 4}})));
+  EXPECT_NE(key_text(*sized(64, 72)), key_text(*sized(64, 72, {{"alignment", 4}})));
+  EXPECT_EQ(key_text(*addmm({{"k", 50}, {"n", 200}})), R"({"op":"addmm","k":50,"n":200})");
+  const OpSpecPtr columns = sized(64, 72, {{"alignment", 4}});
+  for (const ProgramStep& step : columns->program(Direction::kBackward)->steps)
+    EXPECT_EQ(step.spec->to_json()["alignment"], 4);
 }
 
 }  // namespace

@@ -77,9 +77,9 @@ TEST(ConstructFullKv, SaysWhatIsWrong) {
             "ops[0].heads is 1024, so rows of v have 24576 elements; allowed: at most 16384");
   EXPECT_EQ(error({{"dtype", "fp32"}, {"alignment", 2}}),
             "ops[0].alignment is 2, but an element of fp32 has 4 bytes; allowed: a power of two from 4 to 16");
-  EXPECT_EQ(error({{"attn_dim", 12}}),
-            "ops[0].attn_dim is 12; allowed: an integer, a multiple of 8, from 8 to 256 (head dimension of k, a "
-            "multiple of 8)");
+  EXPECT_EQ(error({{"attn_dim", 257}}),
+            "ops[0].attn_dim is 257; allowed: an integer from 1 to 256 (head dimension of k)");
+  EXPECT_EQ(error({{"attn_dim", 25}, {"hidden_dim", 1}}), "");
   const auto instance = parse_instance({{"name", "kv"},
                                         {"op", kOp},
                                         {"attn_dim", 8},

@@ -110,7 +110,7 @@ TEST(HstuComputeUqvk, MistakesAreSentences) {
     return std::string(parse_op_spec(stu_json(kUqvk, more), "ops[0]").status().message());
   };
   EXPECT_THAT(mistake({{"dtype", "fp64"}}), HasSubstr("ops[0].dtype is \"fp64\"; allowed: bf16, fp16, fp32 "));
-  EXPECT_THAT(mistake({{"hidden_dim", 12}}), HasSubstr("ops[0].hidden_dim is 12; allowed:"));
+  EXPECT_THAT(mistake({{"hidden_dim", 257}}), HasSubstr("ops[0].hidden_dim is 257; allowed:"));
   EXPECT_EQ(mistake({{"weight_dtype", "fp16"}}),
             "ops[0].weight_dtype is fp16, but rows are bf16; allowed: fp32, or the type of rows");
   EXPECT_EQ(mistake({{"heads", 1024}, {"hidden_dim", 32}}),

@@ -79,6 +79,8 @@ TEST_F(HostBmm, SumsOverTheRowsOfSequences) {
     check(jagged_jagged(136, 264, {{"transpose_out", transpose}}), kLengths);
     check(jagged_jagged(136, 264, {{"transpose_out", transpose}, {"bias", true}}), kLengths);
     check(jagged_jagged(8, 72, {{"transpose_out", transpose}, {"dtype", "fp16"}}), {0, 300});
+    check(jagged_jagged(25, 7, {{"transpose_out", transpose}, {"bias", true}}), {0, 300, 1});
+    check(bmm(50, 25, {{"transpose_dense", transpose}}), {0, 300, 1});
   }
 }
 
@@ -180,6 +182,12 @@ TEST_P(EmulatedMmaBmm, EveryBiasLayoutAndSum) {
     check_mma(jagged_jagged(72, 136, {{"transpose_out", transpose}, {"bias", true}}));
   }
   check_mma(bmm(8, 8, {{"bias", false}, {"offsets_dtype", "int32"}}), {0, 300, 0});
+  for (const bool transpose : {false, true}) {  // rows that no tensor map loads
+    check_mma(bmm(50, 25, {{"transpose_dense", transpose}}), {0, 3, 70, 1});
+    check_mma(bmm(7, 130, {{"transpose_dense", transpose}, {"elementwise", true}, {"dtype", "fp32"}}), {0, 3, 70});
+    check_mma(jagged_jagged(25, 50, {{"transpose_out", transpose}, {"bias", true}}), {0, 3, 70, 1});
+    check_mma(jagged_jagged(1, 7, {{"transpose_out", transpose}, {"bias", true}, {"dtype", "fp32"}}), {0, 70});
+  }
   check_mma(jagged_jagged(8, 264, {{"dtype", "fp16"}}), {300, 0, 1});
 }
 

@@ -158,11 +158,10 @@ TEST(JaggedDenseBmm, GradientsAreTheSlopeOfTheReference) {
 
 TEST(JaggedDenseBmm, SaysWhatIsWrong) {
   const auto error = [](const Json& json) { return parse_op_spec(json, "ops[0]").status().message(); };
-  EXPECT_EQ(error({{"op", kOp}, {"k", 12}, {"n", 16}}),
-            "ops[0].k is 12; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of jagged, which the "
-            "products sum over)");
+  EXPECT_EQ(error({{"op", kOp}, {"k", 65537}, {"n", 16}}),
+            "ops[0].k is 65537; allowed: an integer from 1 to 65536 (columns of jagged, which the products sum over)");
   EXPECT_EQ(error({{"op", "jagged_jagged_bmm"}, {"k", 8}}),
-            "ops[0].n is missing; allowed: an integer, a multiple of 8, from 8 to 65536 (columns of right)");
+            "ops[0].n is missing; allowed: an integer from 1 to 65536 (columns of right)");
 }
 
 }  // namespace

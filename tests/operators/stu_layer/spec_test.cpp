@@ -356,7 +356,7 @@ TEST(StuLayer, MistakesAreSentences) {
     EXPECT_EQ(mistake(op, {{"heads", 1024}, {"hidden_dim", 32}}),
               "ops[0].heads is 1024, so the projection has 81920 columns u, v, q and k; allowed: at most 65536");
     EXPECT_THAT(mistake(op, {{"heads", 512}}), IsEmpty());
-    EXPECT_THAT(mistake(op, {{"width", 12}}), HasSubstr("ops[0].width is 12; allowed:"));
+    EXPECT_THAT(mistake(op, {{"width", 16385}}), HasSubstr("ops[0].width is 16385; allowed:"));
   }
   EXPECT_EQ(mistake("stu_layer", {{"weight_dtype", "fp16"}}),
             "ops[0].weight_dtype is fp16, but rows are bf16; allowed: fp32, or the type of rows");

@@ -8,6 +8,7 @@ void call_addmm(CallDeclaration& call) {
       .dtype("dtype", "input mat1 mat2 dout")
       .form("input", "beta")
       .keywords("precision typical_rows transpose_mat2 silu_columns")
+      .of_steps("alignment")
       .forward_only("silu_columns")
       .gradients("input mat1 mat2")
       .differentiable("out")

@@ -7,7 +7,8 @@ void call_addmm_wgrad(CallDeclaration& call) {
       .size("n", {{"dout", 1}})
       .dtype("dtype", "mat1 dout")
       .presence("bias", "beta")
-      .keywords("precision typical_rows transpose_mat2");
+      .keywords("precision typical_rows transpose_mat2")
+      .of_steps("alignment");
 }
 
 }  // namespace hstujit

@@ -32,9 +32,11 @@ void add_cache(ProgramBuilder& program, const std::string& side, const OpSpecPtr
 }
 
 // Null where there are mistakes.
-OpSpecPtr concat_of(const CachedStuLayerParams& params, int64_t width, const std::string& path, Mistakes& mistakes) {
+OpSpecPtr concat_of(const CachedStuLayerParams& params, int64_t width, int64_t alignment, const std::string& path,
+                    Mistakes& mistakes) {
   return parse_op_spec(step_json("concat_2d_jagged", {{"width", width},
                                                       {"dtype", to_string(params.dtype)},
+                                                      {"alignment", alignment},
                                                       {"offsets_dtype", to_string(params.offsets_dtype)},
                                                       {"dense_right", true}}),
                        path, mistakes);
@@ -43,18 +45,18 @@ OpSpecPtr concat_of(const CachedStuLayerParams& params, int64_t width, const std
 }  // namespace
 
 OpSpecPtr parse_cached_stu_layer(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto params = read_attention_params<CachedStuLayerParams>(json, path, mistakes);
-  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  const auto params = read_layer_params<CachedStuLayerParams>(json, path, mistakes);
+  if (!params) return nullptr;
   const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes, {}, params->silu_uvqk);
   const StuGate gate = StuGate::of_layer(*params);
   const auto output = StuOutputSteps::make(gate, *params, *params, path, mistakes);
   if (!input || !output) return nullptr;
   const StuWidths& widths = input->widths();
-  const OpSpecPtr concat_k = concat_of(*params, widths.qk, path, mistakes);
-  const OpSpecPtr concat_v = concat_of(*params, widths.v, path, mistakes);
+  const OpSpecPtr concat_k = concat_of(*params, widths.qk, widths.alignment, path, mistakes);
+  const OpSpecPtr concat_v = concat_of(*params, widths.v, widths.alignment, path, mistakes);
   if (concat_k == nullptr || concat_v == nullptr) return nullptr;
   DeltaHstuAttentionParams delta;
-  static_cast<HstuAttentionParams&>(delta) = *params;
+  static_cast<HstuAttentionParams&>(delta) = attention_of<HstuAttentionParams>(*params);
 
   const Dimension all = Dimension::of(std::string(kSequenceAxis)), new_rows = Dimension::uniform(kNewRows);
   ProgramBuilder program;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/spec/alignment.h"
 #include "compiler/spec/operators/hstu_attention/config_rules.h"
 #include "compiler/spec/operators/hstu_attention/operands/declarations.h"
 #include "compiler/spec/operators/hstu_attention/operands/own_operands.h"
@@ -203,12 +204,7 @@ void spell_out_full_mask(Json& json, const std::string& path, Mistakes& mistakes
 
 void check_hstu_attention(const HstuAttentionParams& p, const std::string& path, Mistakes& mistakes) {
   ConfigRules rules(path, mistakes);
-  const auto element = static_cast<int64_t>(size_of(p.dtype));
-  if (p.alignment < element) {
-    rules.broken("alignment", p.alignment,
-                 fmt::format("an element of {} has {} bytes; allowed: a power of two from {} to 16", to_string(p.dtype),
-                             element, element));
-  }
+  check_alignment(p.alignment, p.dtype, path, mistakes);
   // With semi-local attention there are no groups, with or without targets; with no mask there are no targets.
   if (!p.has_own_mask() && !p.has_intervals() && p.target_group_size > 1 && !p.num_targets &&
       (p.full_mask || !p.semi_local())) {
@@ -238,17 +234,6 @@ void check_hstu_attention(const HstuAttentionParams& p, const std::string& path,
   }
 }
 
-namespace {
-
-// The largest power of two that divides a head's bytes of a row in q, and in v: contiguous heads are aligned no better.
-int64_t alignment_of_heads(const HstuAttentionParams& p) {
-  const auto element = static_cast<int64_t>(size_of(p.dtype));
-  const int64_t bytes = (p.attn_dim | p.hidden_dim) * element;
-  return bytes & -bytes;
-}
-
-}  // namespace
-
 void make_canonical(HstuAttentionParams& p) {
   if (!p.attn_dropout) p.attn_seed_tensor = false;
   make_canonical_operands(p);
@@ -257,7 +242,8 @@ void make_canonical(HstuAttentionParams& p) {
   p.operands = canonical_own_operands(p.operands, p.heads);
   if (p.num_softmax_heads == p.heads) p.score = HstuAttentionParams().score;
   if (p.dtype != DataType::kFp32) p.precision = MatmulPrecision::kTf32;
-  p.alignment = std::min(p.alignment, alignment_of_heads(p));
+  // Contiguous heads are aligned no better.
+  p.alignment = std::min(p.alignment, row_alignment(p.attn_dim | p.hidden_dim, p.dtype));
   if (p.has_intervals()) p.causal = false;
   if (p.has_own_mask()) {
     if (auto fields = fields_of_mask(p)) {

@@ -21,7 +21,7 @@ struct HstuComputeOutputParams : StuParams, StuTraining, StuOutputParams {
     return std::tuple_cat(
         std::make_tuple(
             field("heads", &P::heads, "number of attention heads H", 1, 1024),
-            field("hidden_dim", &P::hidden_dim, "head dimension of attn and u, a multiple of 8", 8, 256).multiple_of(8),
+            field("hidden_dim", &P::hidden_dim, "head dimension of attn and u", 1, 256),
             field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16 fp32"),
             field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee")),
         StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuOutputParams::fields_of<P>(),

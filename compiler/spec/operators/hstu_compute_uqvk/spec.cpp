@@ -28,7 +28,7 @@ class UqvkSteps {
 
  private:
   explicit UqvkSteps(const HstuComputeUqvkParams& params)
-      : params_(params), widths_(params.heads, params.attn_dim, params.hidden_dim) {
+      : params_(params), widths_(params.heads, params.attn_dim, params.hidden_dim, params.dtype) {
     const int64_t activated = params.silu_uvqk ? widths_.uvqk() : widths_.v;
     activated_ = {0, activated, nullptr, nullptr};
     rest_ = {activated, widths_.uvqk() - activated, nullptr, nullptr};
@@ -63,18 +63,21 @@ std::optional<UqvkSteps> UqvkSteps::make(const HstuComputeUqvkParams& params, co
     return made;
   };
   const std::string dtype(to_string(params.dtype));
+  // Steps of some columns are told how these are aligned; whole rows are as they are.
+  const int64_t alignment = activated == columns ? RowParams().alignment : steps.widths_.alignment;
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(params, op, k, n, params.dtype, params.precision);
+    return product_of(params, op, k, n, params.dtype, params.precision, alignment);
   };
   steps.norm_ = spec(step_json(
       params.norm, {{"width", params.width}, {"dtype", dtype}, {"weight_dtype", to_string(params.weight_dtype)}}));
-  Json projection = product("addmm", params.width, columns), again = product("addmm", params.width, activated);
+  Json projection = product_of(params, "addmm", params.width, columns, params.dtype, params.precision),
+       again = product("addmm", params.width, activated);
   projection["input"] = again["input"] = params.uvqk_bias ? "vector" : "none";
   projection["silu_columns"] = activated;
   steps.projection_ = spec(projection);
   if (params.training) {
     steps.projection_again_ = spec(again);
-    steps.silu_ = spec(step_json("silu", {{"width", activated}, {"dtype", dtype}}));
+    steps.silu_ = spec(step_json("silu", {{"width", activated}, {"dtype", dtype}, {"alignment", alignment}}));
     for (Part* const part : {&steps.activated_, &steps.rest_}) {
       if (part->count == 0) continue;
       Json dgrad = product("addmm", part->count, params.width);

@@ -23,8 +23,8 @@ struct HstuComputeUqvkParams : StuParams, StuTraining, StuVariantParams {
     return std::tuple_cat(
         std::make_tuple(
             field("heads", &P::heads, "number of attention heads H", 1, 1024),
-            field("attn_dim", &P::attn_dim, "head dimension of q and k, a multiple of 8", 8, 256).multiple_of(8),
-            field("hidden_dim", &P::hidden_dim, "head dimension of v and u, a multiple of 8", 8, 256).multiple_of(8),
+            field("attn_dim", &P::attn_dim, "head dimension of q and k", 1, 256),
+            field("hidden_dim", &P::hidden_dim, "head dimension of v and u", 1, 256),
             field("dtype", &P::dtype, "data type of rows and of the projection's weights").one_of("bf16 fp16 fp32"),
             field("precision", &P::precision, "matrix products of fp32 data").one_of("tf32 ieee")),
         StuParams::fields_of<P>(), StuTraining::fields_of<P>(), StuInputParams::bias_field<P>(),

@@ -39,8 +39,8 @@ Program preprocess_backward(const StuInputSteps& input) {
 }  // namespace
 
 OpSpecPtr parse_hstu_preprocess_and_attention(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto params = read_attention_params<HstuPreprocessAndAttentionParams>(json, path, mistakes);
-  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  const auto params = read_layer_params<HstuPreprocessAndAttentionParams>(json, path, mistakes);
+  if (!params) return nullptr;
   const auto input = StuInputSteps::make(*params, *params, *params, path, mistakes);
   if (!input) return nullptr;
   std::optional<Program> backward;

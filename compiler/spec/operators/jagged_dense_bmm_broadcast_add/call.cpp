@@ -9,6 +9,7 @@ void call_jagged_dense_bmm_broadcast_add(CallDeclaration& call) {
       .dtype("offsets_dtype", "seq_offsets")
       .presence("bias", "bias")
       .keywords("precision elementwise transpose_dense")
+      .of_steps("alignment")
       .shaping("elementwise")
       .gradients("bias jagged dense")
       .differentiable("out")

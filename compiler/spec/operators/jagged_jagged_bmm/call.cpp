@@ -8,6 +8,7 @@ void call_jagged_jagged_bmm(CallDeclaration& call) {
       .dtype("dtype", "left right")
       .dtype("offsets_dtype", "seq_offsets")
       .keywords("precision transpose_out bias")
+      .of_steps("alignment")
       .shaping("bias");
 }
 

@@ -47,9 +47,10 @@ bool check_groups(const HstuAttentionParams& attention, int64_t groups, const st
 
 }  // namespace
 
-std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& attention, const StuParams& stu,
+std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& params, const StuParams& stu,
                                                  const StuInputParams& input, const std::string& path,
                                                  Mistakes& mistakes, const StuMemoryParams& memory, bool silu_uvqk) {
+  const HstuAttentionParams attention = attention_of(params);
   StuInputSteps steps(attention, input, memory, silu_uvqk);
   steps.width_ = stu.width;
   const StuWidths& widths = steps.widths_;
@@ -73,16 +74,20 @@ std::optional<StuInputSteps> StuInputSteps::make(const HstuAttentionParams& atte
   steps.norm_ = spec(norm);
   norm["residual"] = true;
   steps.norm_of_residual_ = spec(norm);
-  const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(stu, op, k, n, attention.dtype, attention.precision);
+  // Steps of some columns of u, v, q and k are told how these are aligned; whole rows are as they are.
+  const auto alignment_of = [&](int64_t n) { return n == columns ? RowParams().alignment : widths.alignment; };
+  const auto product = [&](std::string_view op, int64_t k, int64_t n, int64_t alignment = RowParams().alignment) {
+    return product_of(stu, op, k, n, attention.dtype, attention.precision, alignment);
   };
   const auto projection = [&](int64_t n, int64_t silu_columns = 0) {
-    Json json = product("addmm", stu.width, n);
+    Json json = product("addmm", stu.width, n, alignment_of(n));
     json["input"] = input.uvqk_bias ? "vector" : "none";
     json["silu_columns"] = silu_columns;
     return spec(json);
   };
-  const auto silu = [&](int64_t width) { return spec(step_json("silu", {{"width", width}, {"dtype", dtype}})); };
+  const auto silu = [&](int64_t width) {
+    return spec(step_json("silu", {{"width", width}, {"dtype", dtype}, {"alignment", alignment_of(width)}}));
+  };
   Json dgrad = product("addmm", columns, stu.width);
   dgrad["transpose_mat2"] = true;
   steps.projection_ = projection(columns);
@@ -241,7 +246,7 @@ ProgramValue StuInputSteps::u_of_backward(const StuNames& names) const {
 
 void StuInputSteps::begin_backward(ProgramBuilder& program, const ProgramValue& x, const ProgramValue& dx,
                                    const StuNames& names, int64_t behind) const {
-  program.temporary(duvqk(names).name, dtype_, widths_.uvqk() + behind);
+  program.temporary(duvqk(names).name, dtype_, whole_lines(widths_.uvqk()) + whole_lines(behind));
   // Where uvqk was kept the norm's result is for the gradient of the weights alone, behind a workspace in its place.
   const bool is_read = input_.recompute_uvqk || !has_workspace_in_dx(dx);
   if (input_.recompute_normed_x && is_read) normalise(program, x, dx.for_now(), names);

@@ -7,6 +7,7 @@
 
 #include "compiler/spec/operators/stu_layer/params.h"
 #include "compiler/spec/program.h"
+#include "compiler/support/integers.h"
 
 namespace hstujit {
 
@@ -18,7 +19,7 @@ bool check_projection_columns(int64_t heads, int64_t columns, const std::string&
 class StuInputSteps {
  public:
   // Nothing where there are mistakes.
-  static std::optional<StuInputSteps> make(const HstuAttentionParams& attention, const StuParams& stu,
+  static std::optional<StuInputSteps> make(const HstuAttentionParams& params, const StuParams& stu,
                                            const StuInputParams& input, const std::string& path, Mistakes& mistakes,
                                            const StuMemoryParams& memory = {}, bool silu_uvqk = false);
 
@@ -69,7 +70,7 @@ class StuInputSteps {
   ProgramValue u_of_backward(const StuNames& names = {}) const;
   static StuMatrix duvqk(const StuNames& names = {}) { return names.between("duvqk"); }
   // The columns of `duvqk` behind those of k.
-  StuMatrix behind_duvqk(const StuNames& names) const { return {duvqk(names).name, widths_.uvqk()}; }
+  StuMatrix behind_duvqk(const StuNames& names) const { return {duvqk(names).name, whole_lines(widths_.uvqk())}; }
 
   const StuWidths& widths() const { return widths_; }
   int64_t width() const { return width_; }  // of x
@@ -88,12 +89,15 @@ class StuInputSteps {
 
   StuInputSteps(const HstuAttentionParams& attention, const StuInputParams& input, const StuMemoryParams& memory,
                 bool silu_uvqk)
-      : widths_(attention.heads, attention.attn_dim, attention.hidden_dim),
+      : widths_(attention.heads, attention.attn_dim, attention.hidden_dim, attention.dtype,
+                memory.backward_head_groups),
         dtype_(attention.dtype),
         input_(input),
         memory_(memory),
         silu_uvqk_(silu_uvqk) {}
 
+  // Columns of a temporary up to the next one that is aligned for every step: that costs less than slower copies.
+  static int64_t whole_lines(int64_t columns) { return round_up(columns, int64_t{8}); }
   // Backward projects to all of uvqk again, at once: attention needs it in both directions, or it is without its silu,
   // which the derivative is of.
   bool has_all_again() const {

@@ -48,6 +48,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
   steps.gate_ = spec(step_json("hstu_norm_mul_dropout", {{"width", steps.v_},
                                                          {"dtype", dtype},
                                                          {"weight_dtype", to_string(stu.weight_dtype)},
+                                                         {"alignment", gate.alignment},
                                                          {"norm", stu.norm},
                                                          {"group_norm", output.group_norm},
                                                          {"heads", output.group_norm ? gate.heads : 1},
@@ -59,7 +60,7 @@ std::optional<StuOutputSteps> StuOutputSteps::make(const StuGate& gate, const St
                                                          {"seed_tensor", output.seed_tensor},
                                                          {"row_numbers", gate.row_numbers}}));
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(stu, op, k, n, gate.dtype, gate.precision);
+    return product_of(stu, op, k, n, gate.dtype, gate.precision, gate.alignment);
   };
   Json projection = product("addmm", steps.y_columns_, stu.width),
        dgrad = product("addmm", stu.width, steps.y_columns_);

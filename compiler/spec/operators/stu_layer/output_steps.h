@@ -20,6 +20,7 @@ struct StuGate {
   std::string mul_u_activation = "none";
   bool residual = true;      // x is added to the result
   bool row_numbers = false;  // launches say by which number of a row dropout is drawn
+  int64_t alignment = 16;    // of u and y, where they are columns of others
 
   // P has the parameters of a whole layer. Its u is before silu, unless all of the projection has had it.
   template <typename P>
@@ -28,6 +29,7 @@ struct StuGate {
     StuGate gate{params.heads,           params.hidden_dim, params.dtype, params.precision, silu && params.concat_u,
                  silu ? "silu" : "none", params.residual};
     if constexpr (requires { params.row_numbers; }) gate.row_numbers = params.row_numbers;
+    gate.alignment = StuWidths(params.heads, params.attn_dim, params.hidden_dim, params.dtype).alignment;
     return gate;
   }
 };

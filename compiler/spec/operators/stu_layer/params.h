@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 
+#include "compiler/spec/alignment.h"
 #include "compiler/spec/gemm_spec.h"
 #include "compiler/spec/mistakes.h"
 #include "compiler/spec/operators/hstu_attention/params.h"
@@ -24,10 +26,7 @@ constexpr auto attention_fields_with_products() {
     if (field.name == "dtype") {
       field.doc = "data type of rows, of q, k and v, and of the projections' weights";
     }
-    if (field.name == "alignment") field.choices = "16";           // GemmSpec::kAlignment
-    if (field.name == "attn_dim" || field.name == "hidden_dim") {  // widths of products are multiples of these
-      field.min = field.multiple = GemmParams::kMinColumns;
-    }
+    if (field.name == "alignment") field.choices = "16";  // StuWidths::alignment says what steps have
     return field;
   };
   return std::apply([&](const auto&... fields) { return std::make_tuple(narrowed(fields)...); },
@@ -44,7 +43,7 @@ struct StuParams {
   template <typename P>
   static constexpr auto fields_of() {
     return std::make_tuple(
-        field("width", &P::width, "elements of a row of x, a multiple of 8", 8, RowParams::kMaxWidth).multiple_of(8),
+        field("width", &P::width, "elements of a row of x", 1, RowParams::kMaxWidth),
         field("norm", &P::norm, "what normalises rows: layer_norm, with weight and bias, or rms_norm, with a weight")
             .one_of("layer_norm rms_norm"),
         field("weight_dtype", &P::weight_dtype,
@@ -201,8 +200,14 @@ class StuNames {
 // The widths that follow.
 struct StuWidths {
   int64_t v = 0, qk = 0;  // of all heads
+  // Bytes that columns of u, v, q and k begin at multiples of, in matrices of these, or the columns of a group of
+  // heads.
+  int64_t alignment = 16;
 
-  StuWidths(int64_t heads, int64_t attn_dim, int64_t hidden_dim) : v(heads * hidden_dim), qk(heads * attn_dim) {}
+  StuWidths(int64_t heads, int64_t attn_dim, int64_t hidden_dim, DataType dtype, int64_t groups = 1)
+      : v(heads * hidden_dim), qk(heads * attn_dim) {
+    alignment = std::min(alignment, row_alignment(v / groups | qk / groups, dtype));
+  }
   // Columns of the projection, in the order u, v, q, k, and where they begin.
   int64_t uvqk() const { return 2 * (v + qk); }
   int64_t first_v() const { return v; }
@@ -218,14 +223,33 @@ inline void refuse_heads(int64_t heads, std::string_view what, std::string_view 
       place, Status(Code::kInvalidConfig, fmt::format("{} is {}, so {}; allowed: {}", place, heads, what, allowed)));
 }
 
-// A product among a layer's steps, addmm or addmm_wgrad, from k columns to n.
+// A product among a layer's steps, addmm or addmm_wgrad, from k columns to n. `alignment`: that of its matrices, where
+// they are columns of others.
 inline Json product_of(const StuParams& stu, std::string_view op, int64_t k, int64_t n, DataType dtype,
-                       MatmulPrecision precision) {
+                       MatmulPrecision precision, int64_t alignment = GemmParams().alignment) {
   return step_json(op, {{"k", k},
                         {"n", n},
                         {"dtype", to_string(dtype)},
                         {"precision", to_string(precision)},
-                        {"typical_rows", stu.typical_rows}});
+                        {"typical_rows", stu.typical_rows},
+                        {"alignment", alignment}});
+}
+
+// The parameters of an operator with attention and products, or nothing where there are mistakes. The alignment is
+// that of whole rows; attention, whose heads may begin elsewhere, brings its own to the canonical form.
+template <typename P>
+std::optional<P> read_layer_params(const Json& json, const std::string& path, Mistakes& mistakes) {
+  auto params = read_attention_params<P>(json, path, mistakes);
+  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return std::nullopt;
+  params->alignment = P().alignment;
+  return params;
+}
+
+// Attention among a layer's steps.
+template <typename P>
+P attention_of(P attention) {
+  make_canonical(attention);
+  return attention;
 }
 
 }  // namespace hstujit

@@ -29,8 +29,8 @@ Program layer_backward(const StuLayerSteps& layer) {
 }  // namespace
 
 OpSpecPtr parse_stu_layer(const Json& json, const std::string& path, Mistakes& mistakes) {
-  auto params = read_attention_params<StuLayerParams>(json, path, mistakes);
-  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  auto params = read_layer_params<StuLayerParams>(json, path, mistakes);
+  if (!params) return nullptr;
   if (!params->dropout) params->row_numbers = false;
   std::optional<Program> backward;
   if (params->targets_only) {

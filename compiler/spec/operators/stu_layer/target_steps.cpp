@@ -28,8 +28,9 @@ std::optional<StuTargetSteps> StuTargetSteps::make(const StuLayerParams& params,
     return made;
   };
   const std::string dtype(to_string(params.dtype));
+  const StuWidths& widths = input->widths();
   const auto product = [&](std::string_view op, int64_t k, int64_t n) {
-    return product_of(params, op, k, n, params.dtype, params.precision);
+    return product_of(params, op, k, n, params.dtype, params.precision, widths.alignment);
   };
   const auto part = [&](int64_t first_weight, int64_t first, int64_t columns, bool adds) {
     Json projection = product("addmm", params.width, columns), dgrad = product("addmm", columns, params.width),
@@ -43,7 +44,6 @@ std::optional<StuTargetSteps> StuTargetSteps::make(const StuLayerParams& params,
     return Part{first_weight, first,      columns, spec(projection), params.silu_uvqk ? spec(activated) : nullptr,
                 spec(dgrad),  spec(wgrad)};
   };
-  const StuWidths& widths = input->widths();
   steps.uq_.first = part(0, 0, widths.v, /*adds=*/false);
   steps.uq_.second = part(widths.first_q(), widths.v, widths.qk, /*adds=*/true);
   steps.vk_.first = part(widths.first_v(), 0, widths.v, /*adds=*/true);
@@ -58,7 +58,7 @@ std::optional<StuTargetSteps> StuTargetSteps::make(const StuLayerParams& params,
   }
   if (!whole) return std::nullopt;
   DeltaHstuAttentionParams delta;
-  static_cast<HstuAttentionParams&>(delta) = params;
+  static_cast<HstuAttentionParams&>(delta) = attention_of<HstuAttentionParams>(params);
   delta.jagged_queries = true;
   steps.attention_ = std::make_shared<DeltaHstuAttentionSpec>(delta);
   return steps;

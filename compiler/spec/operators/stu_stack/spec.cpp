@@ -77,8 +77,8 @@ Program Stack::backward() const {
 }  // namespace
 
 OpSpecPtr parse_stu_stack(const Json& json, const std::string& path, Mistakes& mistakes) {
-  const auto params = read_attention_params<StuStackParams>(json, path, mistakes);
-  if (!params || !check_weight_dtype(params->weight_dtype, params->dtype, path, mistakes)) return nullptr;
+  const auto params = read_layer_params<StuStackParams>(json, path, mistakes);
+  if (!params) return nullptr;
   const auto layer = StuLayerSteps::make(*params, path, mistakes);
   if (!layer) return nullptr;
   const Stack stack(*params, *layer);

@@ -24,8 +24,8 @@ struct KvParams {
     using P = KvParams;
     return std::make_tuple(
         field("heads", &P::heads, "number of attention heads H", 1, 1024),
-        field("attn_dim", &P::attn_dim, "head dimension of k, a multiple of 8", 8, 256).multiple_of(8),
-        field("hidden_dim", &P::hidden_dim, "head dimension of v, a multiple of 8", 8, 256).multiple_of(8),
+        field("attn_dim", &P::attn_dim, "head dimension of k", 1, 256),
+        field("hidden_dim", &P::hidden_dim, "head dimension of v", 1, 256),
         field("dtype", &P::dtype, "data type of k and v").one_of("bf16 fp16 fp32"),
         field("offsets_dtype", &P::offsets_dtype, "type of offsets").one_of("int32 int64"),
         field("alignment", &P::alignment, "bytes that data pointers and strides are multiples of").one_of("2 4 8 16"));
