@@ -23,7 +23,7 @@ std::vector<Json> values_of(const FieldSlot& slot) {
   for (const std::string& choice : split(rules.choices, ' '))
     if (!choice.empty()) values.push_back(initial.is_number_integer() ? Json(std::stoll(choice)) : Json(choice));
   if (!values.empty() || !initial.is_number()) return values;
-  for (const int64_t value : {rules.min, rules.min + rules.multiple, rules.min + 2 * rules.multiple, rules.max})
+  for (const int64_t value : {rules.min, rules.min + 1, rules.min + 2, rules.max})
     if (value <= rules.max) values.emplace_back(value);
   return values;
 }

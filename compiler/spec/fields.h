@@ -20,7 +20,6 @@ struct FieldRules {
   std::string_view doc;   // one line for the schema and for error messages
   int64_t min = 0;        // inclusive bounds for numbers; ignored for other types
   int64_t max = std::numeric_limits<int32_t>::max();
-  int64_t multiple = 1;  // integers are multiples of this
   // Separated by spaces: what an enumeration, a text or an integer may be; empty: every spelling of its type.
   std::string_view choices = {};
   bool optional = false;  // JSON has neither an empty text nor false nor 0, which the field may be
@@ -53,17 +52,12 @@ struct Field : FieldRules {
     copy.keeps_registers = true;
     return copy;
   }
-  constexpr Field multiple_of(int64_t factor) const {
-    Field copy = *this;
-    copy.multiple = factor;
-    return copy;
-  }
 };
 
 template <typename Owner, typename Value>
 constexpr Field<Owner, Value> field(std::string_view name, Value Owner::* member, std::string_view doc, int64_t min = 0,
                                     int64_t max = std::numeric_limits<int32_t>::max()) {
-  return {{name, doc, min, max, 1, {}, false, {}, false}, member};
+  return {{name, doc, min, max, {}, false, {}, false}, member};
 }
 
 // Calls visit(field, value) for each field of `object`, in declaration order.

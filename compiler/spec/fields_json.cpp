@@ -128,7 +128,7 @@ bool allowed_by(const FieldRules& rules, const Json& value) {
     if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(rules.max)) return false;
     const auto number = value.get<int64_t>();
     if (!rules.choices.empty()) return is_choice(rules, std::to_string(number));
-    return number >= rules.min && number <= rules.max && number % rules.multiple == 0;
+    return number >= rules.min && number <= rules.max;
   }
   if (value.is_number()) {
     const auto number = value.get<double>();
@@ -149,8 +149,7 @@ std::string describe_rules(const FieldRules& rules, const Json& example) {
     if (!rules.expression_names.empty()) allowed += ", or an expression, such as silu(x)";
   } else if (example.is_number()) {
     allowed =
-        fmt::format("{}{} from {} to {}", example.is_number_integer() ? "an integer" : "a number",
-                    rules.multiple > 1 ? fmt::format(", a multiple of {},", rules.multiple) : "", rules.min, rules.max);
+        fmt::format("{} from {} to {}", example.is_number_integer() ? "an integer" : "a number", rules.min, rules.max);
   } else {
     allowed = "a text that is not empty";
   }
@@ -213,7 +212,6 @@ Json field_schema(const FieldRules& rules, const Json& initial) {
     schema["type"] = initial.is_number_integer() ? "integer" : "number";
     schema["minimum"] = rules.min;
     schema["maximum"] = rules.max;
-    if (rules.multiple > 1) schema["multipleOf"] = rules.multiple;
   } else {
     schema["type"] = "string";
     if (!rules.optional) schema["minLength"] = 1;

@@ -89,7 +89,6 @@ std::string bounds_text(const Json& rules) {
   }
   if (!rules.contains("minimum")) return "";
   std::string text = fmt::format("{} to {}", dump_json(rules["minimum"]), dump_json(rules["maximum"]));
-  if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", dump_json(rules["multipleOf"]));
   return text;
 }
 

@@ -27,7 +27,6 @@ std::string allowed_text(const Json& rules) {
   text += type.is_array() || type == "integer" ? "integer" : type == "number" ? "number" : "text";
   if (rules.contains("minimum") && rules.contains("maximum"))
     text += fmt::format(" from {} to {}", dump_json(rules["minimum"]), dump_json(rules["maximum"]));
-  if (rules.contains("multipleOf")) text += fmt::format(", a multiple of {}", dump_json(rules["multipleOf"]));
   return text;
 }
 

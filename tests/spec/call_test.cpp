@@ -47,8 +47,8 @@ class InstanceDraw {
     if (rules.contains("enum"))
       return rules["enum"][static_cast<size_t>(below(static_cast<int64_t>(rules["enum"].size())))];
     if (rules.value("type", "") == "string") return below(2) == 0 ? "" : "col < row + 7";  // a mask
-    const int64_t step = rules.value("multipleOf", int64_t{1}), least = rules["minimum"], most = rules["maximum"];
-    return std::min(most, least + step * below(step == 1 ? 5 : 9));
+    const int64_t least = rules["minimum"], most = rules["maximum"];
+    return std::min(most, least + below(5));
   }
   int64_t below(int64_t count) { return std::uniform_int_distribution<int64_t>(0, count - 1)(random_); }
 

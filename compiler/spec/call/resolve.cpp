@@ -158,11 +158,10 @@ class Resolution {
       return wrong_rank(axis->argument, tensor, call_shapes_text(interface_, entry));
     const int64_t size = tensor.shape[static_cast<size_t>(axis->axis)];
     const Json& rules = function_.properties[name];
-    const int64_t least = rules["minimum"], most = rules["maximum"], step = rules.value("multipleOf", int64_t{1});
-    if (size < least || size > most || size % step != 0) {
+    const int64_t least = rules["minimum"], most = rules["maximum"];
+    if (size < least || size > most) {
       return refuse(fmt::format("{}.shape[{}]", axis->argument, axis->axis), fmt::to_string(size),
-                    fmt::format("{}, {}from {} to {}", name, step == 1 ? "" : fmt::format("a multiple of {} ", step),
-                                least, most));
+                    fmt::format("{}, from {} to {}", name, least, most));
     }
     instance_[name] = size;
     return {};

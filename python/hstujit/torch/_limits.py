@@ -30,7 +30,7 @@ class Limits:
         types: arguments that have one data type, which it may be, and that as words.
         integers: arguments that are integers, of any type.
         weights: arguments that become the data type of the rows, unless they are fp32.
-        bounds: argument; the axis counted from behind whose size counts, None of a number; least, most, step; and what
+        bounds: argument; the axis counted from behind whose size counts, None of a number; least, most; and what
             is said of another one.
     """
 
@@ -94,9 +94,9 @@ class Limits:
         return ""
 
     def refuse_numbers(self, given: Given) -> str:
-        for name, axis, least, most, step, words in self.bounds:
+        for name, axis, least, most, words in self.bounds:
             number = given.get(name) if axis is None else self.size(given.get(name), axis)
-            if isinstance(number, int) and (number < least or number > most or number % step != 0):
+            if isinstance(number, int) and not least <= number <= most:
                 return words
         return ""
 
@@ -113,11 +113,11 @@ def _bounds(described: Interface, own: Mapping[str, str]) -> Iterator[Any]:
         schema = described.allowed[parameter]
         if "minimum" not in schema:
             continue
-        least, most, step = schema["minimum"], schema["maximum"], schema.get("multipleOf", 1)
-        wanted = f"not {'' if step == 1 else f'a multiple of {step} '}from {least} to {most}"
+        least, most = schema["minimum"], schema["maximum"]
+        wanted = f"not from {least} to {most}"
         for axis in described.sizes.get(parameter, ()):
             if (name := own.get(axis["argument"])) and "when" not in axis:
                 place = axis["axis"] - ranks[axis["argument"]]
-                yield name, place, least, most, step, f"{parameter} of {name} {wanted}"
+                yield name, place, least, most, f"{parameter} of {name} {wanted}"
         if parameter in own:
-            yield own[parameter], None, least, most, step, f"{own[parameter]} {wanted}"
+            yield own[parameter], None, least, most, f"{own[parameter]} {wanted}"
