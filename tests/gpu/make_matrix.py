@@ -70,7 +70,7 @@ def small_instances():
         if name in ("causal-bf16-dropout_64x64", "context_window_full_targets-fp16-dropout_128x128", "none-tf32-dropout_rab2_rows", "causal-bf16-dropout_softmax",
                     "groups-bf16-dropout_softmax_rab", "causal-bf16-dropout_alone"):
             yield {**chosen, "max_seq_len": 256, "lengths": [250] if "alone" in name else [0, 1, 65, 129, 256, 3, 0, 7]}
-        if name.startswith("layer") and "_72x" in name and "rows" not in chosen:
+        if name.startswith("layer") and ("_72x" in name or "_50x25" in name) and "rows" not in chosen:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
         if name in ("program_causal-bf16-layer_norm_64x64", "program_none-fp16-rms_norm_128x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 128, 129, 3, 0]}
@@ -79,7 +79,7 @@ def small_instances():
             yield {**chosen, "rows": 131}
         if name in ("serving_int32-complete_cumsum_8192", "serving_int64-complete_cumsum_100000"):
             yield chosen
-        if name.startswith(("product_bf16-", "product_tf32-", "product_fp32-")) and chosen["k"] in (72, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
+        if name.startswith(("product_bf16-", "product_tf32-", "product_fp32-")) and chosen["k"] in (25, 50, 72, 75, 136) or chosen["op"] == "addmm_wgrad" and chosen["k"] == 512:
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]} if "lengths" in chosen else {**chosen, "rows": 300}
         if name.startswith("serving_bf16-") and name.endswith("_4x64x128"):
             yield {**chosen, "max_seq_len": 256, "lengths": [0, 1, 65, 129, 256, 3, 0]}

@@ -27,7 +27,8 @@ LAYERS = {
     "layer_silu": {"silu_uvqk": True, "concat_u": False, "concat_x": False},
     "layer_silu_kept": {"silu_uvqk": True, "residual": False, "recompute_uvqk": False, "weight_dtype": "bf16"},
 }
-LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72))  # width, heads, attn_dim, hidden_dim
+# Width, heads, attn_dim, hidden_dim; the last three are those of public models and odd ones, whose rows no tensor map loads.
+LAYER_SHAPES = ((512, 4, 128, 128), (256, 2, 64, 64), (72, 3, 40, 72), (50, 1, 50, 50), (50, 2, 25, 25), (75, 3, 7, 25))
 
 
 def layer_instances():

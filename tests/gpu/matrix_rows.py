@@ -86,7 +86,7 @@ SCAN_COUNTS = (0, 1, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 8191, 8192, 1
 def serving_instances():
     """Caches of keys and values, and offsets of lengths."""
     for number, kind in enumerate(SEQUENCE_TYPES):
-        for heads, attn_dim, hidden_dim in ((1, 8, 8), (4, 64, 128), (8, 128, 128)):
+        for heads, attn_dim, hidden_dim in ((1, 8, 8), (4, 64, 128), (8, 128, 128), (2, 25, 25), (1, 50, 7)):
             lengths = SEQUENCE_LENGTHS[number % len(SEQUENCE_LENGTHS)]
             for operator in ("update_kv_cache", "construct_full_kv"):
                 yield {"name": f"serving_{kind}-{operator}_{heads}x{attn_dim}x{hidden_dim}", "op": operator, "dtype": kind,
