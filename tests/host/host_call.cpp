@@ -1,5 +1,7 @@
 #include "tests/host/host_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include "compiler/spec/closeness.h"
 #include "compiler/spec/rounding.h"
 #include "compiler/spec/sequence_rows.h"
+#include "compiler/support/hash.h"
 #include "tests/paths.h"
 
 namespace hstujit {
@@ -16,6 +19,13 @@ namespace hstujit {
 namespace {
 
 constexpr size_t kErrorSize = 512;
+
+// Names one of 16 folders: all tests' kernels together are more than a folder may have (HSTUJIT_HOST_MAX_OBJECTS), and
+// each run would replace in it what the next one looks for.
+std::string objects_folder(const OpSpec& spec, Direction direction) {
+  const std::string digest = sha256_hex(spec.to_json().dump() + std::string(to_string(direction)));
+  return kept_path(fmt::format("/host/{}", digest[0]));
+}
 
 // Bytes of the innermost axis.
 size_t line_bytes(const std::vector<int64_t>& shape, size_t element) {
@@ -36,7 +46,9 @@ void for_each_line(const std::vector<int64_t>& shape, const std::vector<int64_t>
 
 }  // namespace
 
-KeptFiles kept_objects() { return KeptFiles(kept_path("/host"), HSTUJIT_HOST_MAX_OBJECTS); }
+KeptFiles kept_objects(const OpSpec& spec, Direction direction) {
+  return KeptFiles(objects_folder(spec, direction), HSTUJIT_HOST_MAX_OBJECTS);
+}
 
 OpSpecPtr make_spec(const nlohmann::ordered_json& json) {
   auto spec = parse_op_spec(json, "spec");
@@ -48,7 +60,7 @@ HostHandle::HostHandle(const OpSpec& spec, int threads, Direction direction) {
   const nlohmann::ordered_json request = {{"spec", spec.to_json()},
                                           {"direction", to_string(direction)},
                                           {"threads", threads},
-                                          {"objects", kept_path("/host")}};
+                                          {"objects", objects_folder(spec, direction)}};
   char error[kErrorSize] = "";
   handle_ = hstujit_host_create(request.dump().c_str(), error, sizeof(error));
   error_ = error;

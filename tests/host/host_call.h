@@ -14,8 +14,8 @@
 
 namespace hstujit {
 
-// Machine code of the tests' kernels, kept between runs.
-KeptFiles kept_objects();
+// Machine code of this kernel and others, kept between runs.
+KeptFiles kept_objects(const OpSpec& spec, Direction direction);
 
 // A kernel of libhstujit_host; `error` says why there is none.
 class HostHandle {

@@ -19,7 +19,8 @@ TEST_P(RegisterTiles, AgreeWithTheReference) {
                                         {"dtype", dtype},
                                         {"num_targets", true},
                                         {"max_attn_len", 90}});
-      const auto kernel = JitKernel::create(spec, Direction::kForward, 2, kept_objects(), GetParam());
+      const auto kernel =
+          JitKernel::create(spec, Direction::kForward, 2, kept_objects(*spec, Direction::kForward), GetParam());
       ASSERT_TRUE(kernel.ok()) << kernel.status().message();
       const Lengths lengths{.rows = {0, 1, 7, 300, 33}, .num_targets = {0, 1, 0, 21, 33}, .max_seq_len = 300};
       HostCall call(spec, lengths, 9);

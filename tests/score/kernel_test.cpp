@@ -30,7 +30,8 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   SCOPED_TRACE(spec->to_json().dump());
   const auto context = make_context();
   prepare_context(*context);
-  const auto kernel = JitKernel::create(*positional_module(*context, *spec), spec, direction, 2, kept_objects());
+  const auto kernel =
+      JitKernel::create(*positional_module(*context, *spec), spec, direction, 2, kept_objects(*spec, direction));
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   HostCall call(spec, lengths, 7, 0, direction);
   call.pack_inputs();

@@ -80,8 +80,8 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   SCOPED_TRACE(changes.dump());
   const auto context = make_context();
   prepare_context(*context);
-  const auto kernel =
-      JitKernel::create(*module_of(*context, *spec, build_score_of_rows), spec, direction, 2, kept_objects());
+  const auto kernel = JitKernel::create(*module_of(*context, *spec, build_score_of_rows), spec, direction, 2,
+                                        kept_objects(*spec, direction));
   ASSERT_TRUE(kernel.ok()) << kernel.status().message();
   HostCall call(spec, lengths, 7, 0, direction);
   call.pack_inputs();

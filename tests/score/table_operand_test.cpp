@@ -144,8 +144,8 @@ void check_host(const Json& changes, Direction direction, const Lengths& lengths
   prepare_context(*context);
   HostCall one(spec, lengths, 7, 0, direction), several(spec, lengths, 7, 0, direction);
   for (const auto& [threads, call] : {std::pair{1, &one}, {3, &several}}) {
-    const auto kernel =
-        JitKernel::create(*module_of(*context, *spec, build_score_of_tables), spec, direction, threads, kept_objects());
+    const auto kernel = JitKernel::create(*module_of(*context, *spec, build_score_of_tables), spec, direction, threads,
+                                          kept_objects(*spec, direction));
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     call->pack_inputs();
     const Status status = kernel->launch(call->values().data(), call->values().size());
