@@ -11,6 +11,7 @@
 #include "cache_fixture.h"
 #include "compiler/support/json.h"
 #include "compiler/support/read_limits.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -98,6 +99,7 @@ TEST(TuningRecordFileTest, FieldsOfAnotherTypeAreABadRecordThatNamesThem) {
 
 // A file may claim so many, of any configs: what is asked of it takes seconds and not minutes.
 TEST(TuningRecordFileTest, AsManyFindingsAsAreReadTakeNoMinutes) {
+  if (kThreadSanitized) GTEST_SKIP() << "one thread";
   TuningRecord record = sample_record({});
   for (size_t i = 0; i < kMaxRecordFindings / 2; ++i) {
     record.timed.push_back({fmt::format(R"({{"tile": {}, "part": 0.5}})", i),
@@ -118,6 +120,7 @@ TEST(TuningRecordFileTest, AsManyFindingsAsAreReadTakeNoMinutes) {
 }
 
 TEST(TuningRecordFileTest, MoreFindingsThanAnyTuningMakesAreNoRecord) {
+  if (kThreadSanitized) GTEST_SKIP() << "one thread";
   TuningRecord record = sample_record({});
   const size_t count = kMaxRecordFindings + 1;
   record.rejected.assign(1, {sample_config(1), "s", "spill", ""});

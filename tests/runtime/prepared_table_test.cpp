@@ -7,6 +7,7 @@
 
 #include "runtime/launch/launcher.h"
 #include "tests/runtime/support.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit::test {
 namespace {
@@ -29,6 +30,7 @@ TEST(PreparedTable, FindsByContextAndBucket) {
 }
 
 TEST(PreparedTable, GrowsWithTheNumberOfLengthsAndNotWithItsSquare) {
+  if (kThreadSanitized) GTEST_SKIP() << "one thread";
   constexpr int64_t kLengths = 20000;
   PreparedTable table;
   for (int64_t length = 1; length <= kLengths; ++length) table.add({kContext, 7, length, {}, {}});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/little_memory.h"
+#include "tests/support/sanitized.h"
 
 namespace hstujit {
 namespace {
@@ -65,6 +66,7 @@ TEST(Json, ANulByteIsNoEnd) {
 }
 
 TEST(Json, RefusesWhatLiesTooDeep) {
+  if (kThreadSanitized) GTEST_SKIP() << "one thread";
   constexpr size_t kMax = kMaxJsonDepth;
   for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")}) {
     const size_t levels = std::string_view(open).size() == 6 ? 2 : 1;
@@ -209,6 +211,7 @@ TEST(Json, ACopyThatMemoryDoesNotHoldIsAnException) {
 
 // The parser keeps blanks for its message and escapes them there: 64 MiB took 47 seconds.
 TEST(Json, WhatATextMayHoldIsBounded) {
+  if (kThreadSanitized) GTEST_SKIP() << "one thread";
   const auto bounded = [](const std::string& text, const char* sentence, bool comments = false) {
     const auto start = std::chrono::steady_clock::now();
     const auto json = parse_json(text, {.comments = comments});
