@@ -26,8 +26,9 @@ std::vector<std::string> environment_with(const Variables& variables) {
     const std::string name = text.substr(0, text.find('='));
     if (!name.starts_with("HSTUJIT_") && !variables.contains(name)) environment.push_back(text);
   }
-  // Not the cache of whoever runs the tests.
-  if (const std::string objects = kept_path("/host"); !objects.empty() && !variables.contains("HSTUJIT_HOST_CACHE"))
+  // Not the cache of whoever runs the tests, nor the folder that the Python package's tests fill.
+  if (const std::string objects = kept_path("/host/tools");
+      !objects.empty() && !variables.contains("HSTUJIT_HOST_CACHE"))
     environment.push_back("HSTUJIT_HOST_CACHE=" + objects);
   for (const auto& [name, value] : variables) {
     if (!value.empty()) environment.push_back(name + "=" + value);
