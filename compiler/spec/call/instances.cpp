@@ -151,7 +151,7 @@ std::vector<Signature> CallInstances::signatures(Direction direction) const {
   const OpSpecPtr most = with(additions(direction));
   if (most != nullptr && most->supports(direction)) {
     all.push_back(most->signature(direction));
-    // Parameters that bring arguments may change the rows of others, which are shown as they are without those.
+    // Parameters that bring arguments may change others, which are shown as they are without those.
     std::vector<Signature> usual = {first_->signature(direction)};
     for (const Variant& variant : variants_) {
       if (variant.spec->supports(direction)) usual.push_back(variant.spec->signature(direction));
@@ -161,9 +161,8 @@ std::vector<Signature> CallInstances::signatures(Direction direction) const {
       const auto shown = std::ranges::find_if(usual, has);
       if (shown == usual.end()) continue;
       const Argument& same = (*shown)[static_cast<size_t>(find_argument(*shown, argument.name))];
-      for (size_t axis = 0; axis < argument.shape.size() && axis < same.shape.size(); ++axis) {
-        if (!same.shape[axis].is_constant()) argument.shape[axis] = same.shape[axis];
-      }
+      argument.doc = same.doc;
+      argument.shape = same.shape;
     }
     for (const Variant& variant : variants_) {
       if (declaration_.find(variant.parameter)->source == CallSource::kSize && variant.spec->supports(direction))
