@@ -113,7 +113,7 @@ def parse():
     parser.add_argument("--batch", type=int, help="sequences of all processes; default: 32, or 1024 on a GPU")
     parser.add_argument("--batches", type=int, default=2, help="as many are drawn, and used in turns; default: 2")
     parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--width", type=int, help="a multiple of 32; default: 64, or 512 on a GPU")
+    parser.add_argument("--width", type=int, help="a multiple of 4; default: 64, or 512 on a GPU")
     parser.add_argument("--max-rows", type=int, help="of a sequence; default: 64, or 4095 on a GPU")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--keep", action="store_true", help="backward computes nothing again, for more memory")
@@ -125,8 +125,8 @@ def parse():
         if getattr(options, name) is None:
             setattr(options, name, value)
     ranks = int(os.environ.get("WORLD_SIZE", 1))
-    if options.width < 32 or options.width % (8 * HEADS):
-        parser.error(f"--width is {options.width}; it must be a multiple of {8 * HEADS}")
+    if options.width < HEADS or options.width % HEADS:
+        parser.error(f"--width is {options.width}; it must be a multiple of {HEADS}, the heads")
     if options.max_rows < CONTEXTS + 1 + TARGETS:
         parser.error(f"--max-rows is {options.max_rows}; it must be at least {CONTEXTS + 1 + TARGETS}")
     if options.batch < ranks or options.batch % ranks:

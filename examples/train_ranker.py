@@ -193,7 +193,7 @@ def parse():
     parser.add_argument("--steps", type=int, help="default: 60, or 200 on a GPU")
     parser.add_argument("--batch", type=int, help="users of a step, in each process; default: 32, or 128 on a GPU")
     parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--width", type=int, help="a multiple of 32; default: 64, or 512 on a GPU")
+    parser.add_argument("--width", type=int, help="a multiple of 4; default: 64, or 512 on a GPU")
     parser.add_argument("--max-rows", type=int, help="cuts histories, candidates included; default: 64, or 1024")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
@@ -203,8 +203,8 @@ def parse():
     for name, value in DEFAULTS[options.device].items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    if options.width < 32 or options.width % (8 * HEADS):
-        parser.error(f"--width is {options.width}; it must be a multiple of {8 * HEADS}")
+    if options.width < HEADS or options.width % HEADS:
+        parser.error(f"--width is {options.width}; it must be a multiple of {HEADS}, the heads")
     if options.max_rows <= CANDIDATES:
         parser.error(f"--max-rows is {options.max_rows}; {CANDIDATES} of them are candidates")
     if min(options.steps, options.batch, options.layers) < 1:

@@ -63,7 +63,7 @@ class Training(unittest.TestCase):
 
     def test_mistakes_are_sentences(self):
         cases = {
-            ("--width", "40"): "--width is 40; it must be a multiple of 32",
+            ("--width", "42"): "--width is 42; it must be a multiple of 4, the heads",
             ("--max-rows", "9"): "--max-rows is 9; it must be at least 10",
             ("--dropout", "1"): "--dropout is 1; it must be at least 0 and less than 1",
             ("--steps", "0"): "must be at least 1",

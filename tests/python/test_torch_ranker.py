@@ -85,9 +85,9 @@ class Trainings(unittest.TestCase):
         self.assertIn("no mean of up to 3 steps differs", printed)
 
     def test_mistakes_are_sentences(self):
-        code, printed = self.run_here(train_ranker.parse, "--width", "40")
+        code, printed = self.run_here(train_ranker.parse, "--width", "42")
         self.assertEqual(code, 2)
-        self.assertIn("--width is 40; it must be a multiple of 32", printed)
+        self.assertIn("--width is 42; it must be a multiple of 4, the heads", printed)
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")
