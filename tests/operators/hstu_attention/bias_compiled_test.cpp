@@ -124,8 +124,9 @@ TEST(BiasKernels, AddUpRowsInAWorkspace) {
   const KernelConfig config = accepted_of(fused, spec, *known_device("sm_90a")).front();
   const LaunchPlan plan = fused.launch_plan(spec, config, *known_device("sm_90a"));
   EXPECT_THAT(functions_of(plan), ElementsAre("convert_dq", "wgmma_bias_gradient", "scale_gradient", "add_row_sums"));
-  EXPECT_TRUE(plan.workspace.regions[0].cleared);
-  EXPECT_EQ(plan.workspace.regions[0].bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
+  ASSERT_EQ(plan.workspace.regions.size(), 2u) << "dq follows the counter of tiles";
+  EXPECT_TRUE(plan.workspace.regions[1].cleared);
+  EXPECT_EQ(plan.workspace.regions[1].bytes[1].constant, 8 * params.heads * params.attn_dim * 4);
 }
 
 TEST(BiasKernels, SayTheirNames) {

@@ -219,16 +219,15 @@ TEST(Sm90BackwardFused, TheWorkspaceIsOneDq) {
     const std::vector<WorkspaceRegion>& regions = plan.workspace.regions;
     const bool semaphore = config.attention().schedule == "semaphore",
                per_sequence = config.attention().schedule == "per_sequence";
-    ASSERT_EQ(regions.size(), semaphore ? 4u : per_sequence ? 2u : 1u);
+    ASSERT_EQ(regions.size(), semaphore ? 4u : 2u);
+    EXPECT_TRUE(regions[0].cleared) << "the counter of what CTAs have taken";
     ASSERT_EQ(plan.following.size(), semaphore || per_sequence ? 0u : 1u);
     EXPECT_EQ(regions.back().cleared, !semaphore && !per_sequence);
     for (const int64_t rows : {1, 8, 9, 1000}) {
       const int64_t rounded = (rows + 7) / 8 * 8;
       EXPECT_EQ(product_of(signature, regions.back().bytes, rows), rounded * 4 * 64 * 4);
-      if (semaphore || per_sequence) {
-        EXPECT_EQ(product_of(signature, regions[0].bytes, rows), 8);
-        EXPECT_TRUE(regions[0].cleared);
-      } else {
+      EXPECT_EQ(product_of(signature, regions[0].bytes, rows), 8);
+      if (!semaphore && !per_sequence) {
         EXPECT_EQ(product_of(signature, plan.following[0].grid, rows), rounded / 8);
         EXPECT_EQ(plan.following[0].function, "convert_dq");
       }
@@ -288,8 +287,10 @@ TEST(Sm90BackwardFused, IsTheChoiceOfHopper) {
     const KernelConfig config = *heuristic_config(spec, Direction::kBackward, hopper(), size);
     return config.skeleton == skeleton().name() ? config.attention().schedule : "two passes";
   };
-  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(64, length), "per_sequence") << length;
-  for (const int64_t length : {256, 1024}) EXPECT_EQ(choice(128, length), "per_sequence") << length;
+  for (const int64_t width : {64, 128}) EXPECT_EQ(choice(width, 256), "per_sequence") << width;
+  // Where sequences are few, one CTA for each leaves others idle (docs/journal.md, entries 98 and 112).
+  EXPECT_EQ(choice(64, 1024), "persistent");
+  EXPECT_EQ(choice(128, 1024), "semaphore");
   for (const int64_t length : {4096, 8192, 16384}) EXPECT_EQ(choice(128, length), "persistent") << length;
 }
 

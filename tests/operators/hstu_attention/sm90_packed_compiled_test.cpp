@@ -219,7 +219,6 @@ TEST(Sm90Packed, IsTheFirstChoiceWhereItWasMeasuredFaster) {
       {"205 to 1024", 128, 1024, 256, lengths_of(uniform(205, 1024)), 0.326, 0.496},
       {"power law up to 512", 64, 512, 4096, lengths_of(short_ones), 0.644, 0.916, Direction::kBackward},
       {"1 to 32", 64, 64, 8192, lengths_of(tiny), 0.497, 0.369, Direction::kBackward},
-      {"log-normal up to 256", 64, 256, 4096, lengths_of(some), 0.449, 0.371, Direction::kBackward},
       {"1 to 32", 128, 64, 8192, lengths_of(tiny), 0.703, 0.577, Direction::kBackward},
   };
   for (const MeasuredCell& cell : cells) {
