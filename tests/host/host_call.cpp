@@ -197,6 +197,18 @@ std::vector<bool> HostCall::used_bytes(std::string_view name) const {
   return used;
 }
 
+std::string HostCall::written_elsewhere() const {
+  for (const Argument& argument : signature_) {
+    if (argument.role != ArgumentRole::kOutput) continue;
+    const std::vector<bool> used = used_bytes(argument.name);
+    const std::vector<std::byte>& bytes = this->bytes(argument.name);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (!used[i] && bytes[i] != kUntouched) return fmt::format("byte {} of {}", i, argument.name);
+    }
+  }
+  return "";
+}
+
 const std::vector<std::byte>& HostCall::bytes(std::string_view name) const { return storage_[index(name)].bytes; }
 HstujitHostValue& HostCall::value(std::string_view name) { return values_[index(name)]; }
 

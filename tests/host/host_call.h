@@ -53,6 +53,9 @@ class HostCall {
   std::string mistakes() const;
   // Which of those belong to elements of sequences.
   std::vector<bool> used_bytes(std::string_view name) const;
+  // Names the first byte of an output that a launch changed, and that belongs to no element of a sequence; empty where
+  // there is none.
+  std::string written_elsewhere() const;
   HstujitHostValue& value(std::string_view name);
   const std::vector<HstujitHostValue>& values() const { return values_; }
   // Rows along jagged axes beyond those that the sequences cover; of outputs, set to kUntouched before a launch.

@@ -1,11 +1,28 @@
 """Common parts of the package's tests: reference results, and data."""
 
+import contextlib
+import io
+import sys
+from unittest import mock
+
 import numpy
 
 import hstujit
 
 OFFSETS = numpy.array([0, 3, 3, 8], dtype=numpy.int64)  # three sequences, one without rows
 ROWS = int(OFFSETS[-1])
+
+
+def run_main(function, *argv):
+    """What a program's function exits with and prints, in this process: ``argv[0]`` is the program."""
+    printed, code = io.StringIO(), 0
+    given = mock.patch.object(sys, "argv", list(argv))
+    with given, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            function()
+        except SystemExit as end:
+            code = end.code or 0
+    return code, printed.getvalue()
 
 
 def random(*shape, seed=0, dtype=numpy.float32):

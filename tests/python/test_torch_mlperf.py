@@ -1,13 +1,11 @@
 """examples/train_mlperf.py: its model learns, and the last layer of targets alone is that of all rows."""
 
-import contextlib
-import io
 import pathlib
 import re
 import sys
 import unittest
-from unittest import mock
 
+import support
 from torch_support import torch
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -20,15 +18,7 @@ if torch:
 
 
 def run(function, *options):
-    """What a function of the example exits with, and prints."""
-    printed, code = io.StringIO(), 0
-    argv = mock.patch.object(sys, "argv", ["train_mlperf.py", "--device", "cpu", *options])
-    with argv, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        try:
-            function()
-        except SystemExit as end:
-            code = end.code
-    return code or 0, printed.getvalue()
+    return support.run_main(function, "train_mlperf.py", "--device", "cpu", *options)
 
 
 @unittest.skipUnless(torch, "PyTorch is not installed")

@@ -1,9 +1,7 @@
 """examples/train_ranker.py: both trainings have one curve, in a process and in two, and a wrong curve is noticed."""
 
-import contextlib
 import ctypes
 import importlib.util
-import io
 import os
 import pathlib
 import re
@@ -14,6 +12,7 @@ import types
 import unittest
 from unittest import mock
 
+import support
 from torch_support import torch
 
 import hstujit
@@ -42,15 +41,8 @@ class Trainings(unittest.TestCase):
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def run_here(self, function, *options):
-        """What a function of the example exits with and prints, in this process, which has imported PyTorch."""
-        printed, code = io.StringIO(), 0
-        argv = mock.patch.object(sys, "argv", ["train_ranker.py", "--device", "cpu", *options])
-        with argv, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            try:
-                function()
-            except SystemExit as end:
-                code = end.code
-        return code, printed.getvalue()
+        """In this process, which has imported PyTorch."""
+        return support.run_main(function, "train_ranker.py", "--device", "cpu", *options)
 
     def check(self, done):
         self.assertEqual(done.returncode, 0, done.stderr)

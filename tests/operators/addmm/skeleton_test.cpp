@@ -1,4 +1,4 @@
-// Which kernels of products an instance may have.
+// Checks which kernels of products an instance may have.
 #include <gtest/gtest.h>
 
 #include "compiler/plan/search_space.h"
